@@ -104,6 +104,7 @@ NC_DEVICE R fabs(T x) {
     return f(x);              \
   }
 OF_REAL(exp)
+OF_REAL(exp2)
 OF_REAL(expm1)
 OF_REAL(log)
 OF_REAL(log1p)

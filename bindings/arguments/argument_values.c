@@ -94,15 +94,18 @@ int nl_read_integer(lua_State *L, int i, int64_t *v) {
   return is;
 }
 
-/* Is it a number that elements become, which may be complex?  The core reads
-   others as real numbers. */
-static int is_value(const Param *p) {
-  return strcmp(p->name, "value") == 0 || strcmp(p->name, "fill_value") == 0;
+/* Is it a number that elements become, or a factor of a method, which may be
+   complex?  The core reads others as real numbers. */
+static int is_value(const Reader *r, const Param *p) {
+  if (strcmp(p->name, "value") == 0 || strcmp(p->name, "fill_value") == 0)
+    return 1;
+  return r->s->method &&
+         (strcmp(p->name, "alpha") == 0 || strcmp(p->name, "beta") == 0);
 }
 
 /* Reads a number; for the core a boolean counts. [-0, +0, e] */
 static int read_number(Reader *r, const Param *p, int i, Scalar *v) {
-  if (luaL_testudata(r->L, i, "nacre.complex") && !is_value(p)) return 0;
+  if (luaL_testudata(r->L, i, "nacre.complex") && !is_value(r, p)) return 0;
   return (nl_toscalar(r->L, i, v) || read_element(r->L, i, v)) &&
          !(r->at && v->kind == NC_BOOL);
 }

@@ -114,6 +114,57 @@ static const double *default_parameters(Op op) {
   return par[op];
 }
 
+/* A parameter that is a complex number: *p is it, if there is one. */
+static int find_complex(Op op, const Signature *s, const Arg *arg,
+                        const Param **p, Scalar *v) {
+  for (int i = first_parameter(op); i < s->n; i++)
+    if (s->param[i].type == P_NUM && nc_imag(arg[i].s) != 0) {
+      *p = &s->param[i];
+      *v = arg[i].s;
+      return 1;
+    }
+  return 0;
+}
+
+/* Does the formula multiply operand b by its parameter, and nothing else? */
+static int scales_operand(Op op) {
+  return op == OP_add || op == OP_sub || op == OP_addcmul || op == OP_addcdiv;
+}
+
+/* Calls op with a factor v that is complex, the parameter p: kernels have real
+   ones, so that it multiplies the operand first. */
+static int apply_complex_factor(Tensor **y, Op op, const Arg arg[],
+                                const Param *p, Scalar v, Tensor *out) {
+  const double one[2] = { 1, 0 };
+  const int n = nc_arity(op);
+  Arg in[NC_MAXIN];
+  Tensor *scaled = NULL;
+  int r, complex = 0;
+  for (int i = 0; i < n; i++) {
+    in[i] = arg[i];
+    complex |= arg[i].t && nc_is_complex(arg[i].t->dtype);
+  }
+  if (!scales_operand(op) || !complex) {
+    nc_fail(NC_EDTYPE, "%s is a complex number, %s", p->name,
+            complex ? "but must be real" : "but the tensors are real");
+    if (scales_operand(op)) nc_hint("{0}:to(\"complex64\") is complex");
+    return nc_error_call(NC_EDTYPE, nc_opinfo[op].name, arg, n);
+  }
+  const Arg factors[2] = { arg[1], { .s = v } };
+  if (arg[1].t) {
+    r = nc_apply(&scaled, OP_mul, factors, NULL, NULL);
+    in[1].t = scaled;
+  } else {
+    const double a = nc_tofloat(arg[1].s), b = nc_imag(arg[1].s);
+    const double c = nc_tofloat(v), d = nc_imag(v);
+    in[1].s = nc_complex(a * c - b * d, a * d + b * c);
+    r = NC_OK;
+  }
+  if (r == NC_OK) r = nc_apply(y, op, in, one, out);
+  nc_release(scaled);
+  return r;
+}
+
 /* Reads the numeric parameters from the arguments. */
 static void read_parameters(Op op, const Signature *s, const Arg *arg,
                             double par[2]) {
@@ -156,6 +207,8 @@ static void check_tensor(lua_State *L, const Signature *s, const Arg in[],
 static int call_parsed(lua_State *L, Op op, const Signature *s, const Args *a,
                        Tensor **y, Tensor *out) {
   double par[2];
+  const Param *p;
+  Scalar factor;
   read_parameters(op, s, a->arg, par);
   if (nc_opinfo[op].kind == REDUCE_OP) {
     unsigned dims;
@@ -165,6 +218,8 @@ static int call_parsed(lua_State *L, Op op, const Signature *s, const Args *a,
                      a->arg[3].dtype, par, out);
   }
   check_tensor(L, s, a->arg, nc_arity(op));
+  if (find_complex(op, s, a->arg, &p, &factor))
+    return apply_complex_factor(y, op, a->arg, p, factor, out);
   return nc_apply(y, op, a->arg, par, out);
 }
 

@@ -77,6 +77,16 @@ local function hint_for_caller(hint, inner)
   return hint:match "%((\2%d:to%b())%)$" or hint:match "^(\2%d:to%b()):%w+%(\2"
 end
 
+-- A hint for an operation that refuses complex numbers, of which the user gave
+-- one of these operands.
+local function real_parts(args)
+  for i, a in ipairs(args) do
+    if a.tensor:is_complex() then
+      return ("\2x:abs(), \2x.real and \2x.imag are real"):gsub("x", i - 1)
+    end
+  end
+end
+
 -- The operand of the list that is the tensor of the operand a: the one for
 -- placeholder j, if a tensor is there twice.
 local function find_operand(list, a, j)
@@ -107,6 +117,9 @@ local function renamed(err, name, s, v, out, copy)
   local new = {message = about(old.message, at), rule = old.rule,
                hint = far and moved(args) or
                       about(hint_for_caller(old.hint, err.op), at)}
+  if not new.hint and err.message:find("complex tensors", 1, true) then
+    new.hint = real_parts(args)
+  end
   err.op = name
   if not args[1] or not new.message then return err end
   err.args, err.template, err.hint = args, new, nil

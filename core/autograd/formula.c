@@ -117,12 +117,30 @@ static int negate(Value *v) {
   return NC_OK;
 }
 
+/* Replaces v by its real part; a number, or a real tensor, is that itself. */
 static int real_part(Value *v) {
   Tensor *z = v->t;
   int r;
   if (z == NULL || !nc_is_complex(z->dtype)) return NC_OK;
   r = nc_real_part(&v->t, z);
   nc_release(z);
+  return r;
+}
+
+/* Replaces v by v less its real part: 0 if it is real. */
+static int imaginary(Value *v) {
+  Value both[2] = { *v, *v };
+  if (v->t == NULL || !nc_is_complex(v->t->dtype)) {
+    drop(v, 1);
+    v->s = nc_int(0);
+    return NC_OK;
+  }
+  nc_retain(v->t);
+  v->t = NULL;
+  int r = real_part(&both[1]);
+  if (r == NC_OK) r = apply(OP_sub, both, 2);
+  else drop(both, 2);
+  *v = both[0];
   return r;
 }
 
@@ -180,6 +198,8 @@ static int call(Reader *r, const char *word, size_t length, Value *out) {
   else if (length == 5 && memcmp(word, "where", 5) == 0) status = choose(v);
   else if (length == 8 && memcmp(word, "realpart", 8) == 0)
     status = real_part(&v[0]);
+  else if (length == 9 && memcmp(word, "imaginary", 9) == 0)
+    status = imaginary(&v[0]);
   else if ((status = find_op(word, length, &op)) == NC_OK) {
     /* an order of complex numbers is that of their real parts */
     for (int i = 0; i < n && !nc_opinfo[op].takes_complex; i++)

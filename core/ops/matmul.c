@@ -178,6 +178,12 @@ int nc_op_outer(Call *c) {
 ** Products that are added to operand 0: beta*self + alpha*(a b)
 */
 static int check_factor(const char *name, Scalar v, DType t) {
+  if (v.kind == NC_COMPLEX && !nc_is_complex(t)) {
+    nc_fail(NC_EDTYPE, "%s is a complex number, but the tensors are %s", name,
+            nc_dtypename(t));
+    nc_hint("{0}:to(\"%s\") is complex", nc_dtypename(nc_complex_dtype(t)));
+    return NC_EDTYPE;
+  }
   if (!nc_is_exact(t) || nc_is_exact_kind(v.kind)) return NC_OK;
   return nc_fail(NC_EDTYPE, "%s is %g, but %s tensors need an integer", name,
                  v.f, nc_dtypename(t));
@@ -200,6 +206,17 @@ static int check_addend(const Call *c, int nd, const int64_t size[]) {
   return check_factor("alpha", c->arg[4].s, x->dtype);
 }
 
+/* Multiplies operands 0 and 1 of *c, which is a copy of a call, by factors that
+   are complex, so that those left are real. */
+static void take_complex_factors(Temps *w, Call *c) {
+  for (int i = 0; i < 2; i++) {
+    Scalar *by = &c->arg[3 + i].s;
+    if (w->status != NC_OK || nc_imag(*by) == 0) continue;
+    c->arg[i].t = nc_temps_opnumber(w, OP_mul, c->arg[i].t, *by);
+    *by = nc_int(1);
+  }
+}
+
 /* addmv: operand 0 and the vector are columns, as is the product. */
 static int add_matrix_vector(Call *c) {
   Tensor *x = c->arg[0].t, *a = c->arg[1].t, *v = c->arg[2].t;
@@ -218,11 +235,25 @@ static int add_matrix_vector(Call *c) {
   return r;
 }
 
+/* addmm, baddbmm and addmv with factors that have imaginary parts */
+static int add_complex_product(Call *c) {
+  Call real = *c;
+  Temps w = { 0 };
+  TRY(check_factor("beta", c->arg[3].s, c->arg[0].t->dtype));
+  TRY(check_factor("alpha", c->arg[4].s, c->arg[1].t->dtype));
+  take_complex_factors(&w, &real);
+  if (w.status == NC_OK) w.status = nc_op_addmm(&real);
+  c->out[0] = real.out[0];
+  return nc_temps_finish(&w);
+}
+
 /* addmm, baddbmm and addmv */
 int nc_op_addmm(Call *c) {
   const int nd = c->op == OPERATOR_addmm ? 2 : 3;
   Tensor *a = c->arg[1].t, *b = c->arg[2].t;
   int64_t size[3];
+  if (nc_imag(c->arg[3].s) != 0 || nc_imag(c->arg[4].s) != 0)
+    return add_complex_product(c);
   if (c->op == OPERATOR_addmv) return add_matrix_vector(c);
   TRY(nd == 2 ? check_product(c, 1, 2, 2, 2) : check_batches(c, 1, 2));
   for (int d = 0; d < nd - 1; d++) size[d] = a->size[d];
@@ -447,10 +478,19 @@ int nc_grad_outer(OperatorGrad *g) {
   return nc_temps_finish(&w);
 }
 
-static Tensor *scaled(Temps *w, Tensor *g, double by) {
+/* g times the conjugate of a factor */
+static Tensor *scaled(Temps *w, Tensor *g, Scalar by) {
+  const double re = nc_tofloat(by);
   Tensor *y = NULL;
-  if (by == 1 || w->status != NC_OK) return g;
-  return nc_temps_add(w, nc_formula(&y, "g*n", g, NULL, NULL, NULL, by), &y);
+  if (w->status != NC_OK) return g;
+  if (nc_imag(by) != 0)
+    return nc_temps_opnumber(w, OP_mul, g, nc_complex(re, -nc_imag(by)));
+  if (re == 1) return g;
+  return nc_temps_add(w, nc_formula(&y, "g*n", g, NULL, NULL, NULL, re), &y);
+}
+
+static int is_zero(Scalar v) {
+  return nc_tofloat(v) == 0 && nc_imag(v) == 0;
 }
 
 /* Zeros in the shape of operand i. */
@@ -462,14 +502,16 @@ static Tensor *no_grad(Temps *w, const OperatorGrad *g, int i) {
 /* What has the factor 0 is not read, as in the product: its gradient is 0 even
    if g or the other matrix has nan. */
 static int add_product_grad(OperatorGrad *g, int column) {
-  const double beta = nc_tofloat(g->arg[3].s), alpha = nc_tofloat(g->arg[4].s);
+  const Scalar beta = g->arg[3].s, alpha = g->arg[4].s;
   Temps w = { 0 };
   if (g->need[0])
     nc_temps_result(&w, &g->d[0],
-                    beta == 0 ? no_grad(&w, g, 0) : scaled(&w, g->g[0], beta));
-  for (int i = 1; i <= 2 && alpha == 0; i++)
+                    is_zero(beta) ? no_grad(&w, g, 0)
+                                  : scaled(&w, g->g[0], beta));
+  for (int i = 1; i <= 2 && is_zero(alpha); i++)
     if (g->need[i]) nc_temps_result(&w, &g->d[i], no_grad(&w, g, i));
-  if (alpha == 0 || (!g->need[1] && !g->need[2])) return nc_temps_finish(&w);
+  if (is_zero(alpha) || (!g->need[1] && !g->need[2]))
+    return nc_temps_finish(&w);
   return product_grad(&w, g, 1, scaled(&w, g->g[0], alpha), 0, column);
 }
 

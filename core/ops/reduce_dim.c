@@ -193,7 +193,34 @@ int nc_op_norm(Call *c) {
   return r;
 }
 
+/* log(sum(exp(x - m))) + m, m being the largest real part, or 0 if that is
+   infinite. */
+static int complex_logsumexp(Call *c) {
+  Tensor *x = c->arg[0].t, *m = NULL, *y;
+  const int nd = x->nd;
+  int64_t size[NC_MAXDIM];
+  Temps w = { 0 };
+  unsigned dims;
+  TRY(nc_dimmask(&dims, &c->arg[1], nd));
+  if (nc_numel(x) > 0) {
+    nc_temps_add(&w, nc_real_part(&m, x), &m);
+    m = nc_temps_reduce(&w, OP_amax, m, dims, 1);
+    m = nc_temps_where(&w, nc_temps_op1(&w, OP_isfinite, m), m, nc_int(0));
+  }
+  y = nc_temps_op1(&w, OP_exp, m ? nc_temps_op2(&w, OP_sub, x, m) : x);
+  y = nc_temps_op1(&w, OP_log, nc_temps_reduce(&w, OP_sum, y, dims, 1));
+  if (m) y = nc_temps_op2(&w, OP_add, y, m);
+  if (!c->arg[2].s.i && w.status == NC_OK) {
+    int n = 0;
+    for (int d = 0; d < nd; d++)
+      if (!(dims >> d & 1)) size[n++] = x->size[d];
+    y = nc_temps_reshape(&w, y, n, size);
+  }
+  return nc_temps_endcall(&w, c, y);
+}
+
 int nc_op_logsumexp(Call *c) {
+  if (nc_is_complex(c->arg[0].t->dtype)) return complex_logsumexp(c);
   Tensor *x = c->arg[0].t, *cast;
   DimCall l = { .op = DIM_LOGSUMEXP };
   int r, isint = nc_is_exact(x->dtype);
@@ -233,6 +260,18 @@ static Tensor *share_infinite(Temps *w, Tensor *g, Tensor *x, Tensor *y,
   return nc_temps_op2(w, OP_true_divide, g, n);
 }
 
+/* g*conj(exp(x - y)) */
+static int complex_logsumexp_grad(OperatorGrad *g, Tensor *x, Tensor *y,
+                                  unsigned dims) {
+  const GradMeta *m = &g->in[0].meta;
+  Temps w = { 0 };
+  Tensor *share = nc_temps_op2(&w, OP_sub, x, unreduce(&w, y, m, dims));
+  share = nc_temps_op1(&w, OP_conj, nc_temps_op1(&w, OP_exp, share));
+  return nc_temps_end(
+      &w, &g->d[0],
+      nc_temps_op2(&w, OP_mul, unreduce(&w, g->g[0], m, dims), share));
+}
+
 int nc_grad_logsumexp(OperatorGrad *g) {
   const GradMeta *m = &g->in[0].meta;
   Tensor *x, *y, *one;
@@ -241,6 +280,7 @@ int nc_grad_logsumexp(OperatorGrad *g) {
   TRY(nc_operand(g, 0, &x));
   TRY(nc_result(g, 0, &y));
   TRY(nc_dimmask(&dims, &g->arg[1], m->nd));
+  if (nc_is_complex(x->dtype)) return complex_logsumexp_grad(g, x, y, dims);
   const DType type = x->dtype == DT_f64 ? DT_f64 : DT_f32;
   x = nc_temps_cast(&w, x, type);
   y = nc_temps_cast(&w, unreduce(&w, y, m, dims), type);

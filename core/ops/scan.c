@@ -23,8 +23,8 @@ static Tensor *cumsum_of_parts(Temps *w, Tensor *x, int dim) {
   return nc_temps_call(w, &c);
 }
 
-/* cumprod of complex numbers: slice by slice. */
-static Tensor *complex_cumprod(Temps *w, Tensor *x, int dim) {
+/* A scan of complex numbers by op, slice by slice. */
+static Tensor *complex_scan(Temps *w, Tensor *x, int dim, Op op) {
   Tensor *y = nc_temps_op1(w, OP_clone, x);
   const int64_t n = w->status == NC_OK && x->nd > 0 ? x->size[dim] : 0;
   for (int64_t i = 1; i < n && w->status == NC_OK; i++) {
@@ -33,7 +33,7 @@ static Tensor *complex_cumprod(Temps *w, Tensor *x, int dim) {
     const Arg in[2] = { { .t = nc_temps_narrow(&step, y, dim, i - 1, 1) },
                         { .t = own } };
     if (step.status == NC_OK)
-      nc_temps_add(&step, nc_apply(&to, OP_mul, in, NULL, own), &to);
+      nc_temps_add(&step, nc_apply(&to, op, in, NULL, own), &to);
     w->status = nc_temps_finish(&step);
   }
   return y;
@@ -54,7 +54,8 @@ int nc_op_cumsum(Call *c) {
   if (w.status == NC_OK && nc_is_complex(work) && x->nd == 0)
     y = nc_temps_op1(&w, OP_clone, x);
   else if (w.status == NC_OK && nc_is_complex(work))
-    y = (op == DIM_CUMSUM ? cumsum_of_parts : complex_cumprod)(&w, x, dim);
+    y = op == DIM_CUMSUM ? cumsum_of_parts(&w, x, dim)
+                         : complex_scan(&w, x, dim, OP_mul);
   else if (w.status == NC_OK)
     nc_temps_add(&w, nc_dim_op(&y, NULL, x, dim, op, 1), &y);
   return nc_temps_endcall(&w, c, nc_temps_cast(&w, y, type));
@@ -64,6 +65,10 @@ int nc_op_logcumsumexp(Call *c) {
   Tensor *x = c->arg[0].t;
   int dim;
   TRY(nc_dim(&dim, c->arg[1].s.i, x->nd));
+  if (nc_is_complex(x->dtype)) {
+    Temps w = { 0 };
+    return nc_temps_endcall(&w, c, complex_scan(&w, x, dim, OP_logaddexp));
+  }
   TRY(nc_check_floatself(x->dtype));
   return nc_dim_op(&c->out[0], NULL, x, dim, DIM_LOGCUMSUMEXP, 1);
 }
@@ -177,12 +182,16 @@ static Tensor *grad_by_matrix(Temps *w, Tensor *g, Tensor *x, Tensor *y,
   return nc_temps_call1(w, OPERATOR_transpose, m, dim + 1, -1);
 }
 
-/* Returns whether y grows along dim by no more than exp can represent.
-   Waits for the device. */
+/* Returns whether y, or its real part, grows along dim by no more than exp can
+   represent.  Waits for the device. */
 static int is_moderate(Temps *w, Tensor *y, int dim) {
-  const double most = y->dtype == DT_f64 ? 600 : y->dtype == DT_f16 ? 8 : 80;
+  const DType t = nc_real_dtype(y->dtype);
+  const double most = t == DT_f64 ? 600 : t == DT_f16 ? 8 : 80;
   Scalar v = nc_float(1 / (double)0);
-  Tensor *rise =
+  Tensor *real = NULL, *rise;
+  if (t != y->dtype) y = nc_temps_add(w, nc_real_part(&real, y), &real);
+  if (w->status != NC_OK) return 0;
+  rise =
       nc_temps_op2(w, OP_sub, nc_temps_narrow(w, y, dim, y->size[dim] - 1, 1),
                    nc_temps_narrow(w, y, dim, 0, 1));
   rise = nc_temps_reduce(w, OP_amax, rise, ~0u, 0);
@@ -214,6 +223,10 @@ int nc_grad_logcumsumexp(OperatorGrad *g) {
   TRY(nc_operand(g, 0, &x));
   TRY(nc_result(g, 0, &y));
   TRY(nc_dim(&dim, g->arg[1].s.i, y->nd));
+  if (nc_is_complex(x->dtype)) { /* between two conj, as in ops.def */
+    x = grad_recorded(&w, nc_temps_op1(&w, OP_conj, g->g[0]), x, y, dim);
+    return nc_temps_end(&w, &g->d[0], nc_temps_op1(&w, OP_conj, x));
+  }
   if (nc_context->no_grad == 0) /* create_graph: the gradient is recorded */
     return nc_temps_end(&w, &g->d[0], grad_recorded(&w, g->g[0], x, y, dim));
   y = zero_where_inf(&w, y);

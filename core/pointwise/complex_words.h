@@ -4,9 +4,9 @@
 ** and CUDA.  Where scalar.h has a word, this has its meaning for T, the complex
 ** type; R is the type of its parts, in which p, q and constants are.
 ** (no include guard: the includer defines T, R, NAME, WORD, which declares a
-** function, and REAL(f), the function f of the C library for R; creal, cimag,
-** and fabs, exp, log, sin, cos and pow of T, are those of <tgmath.h> or have
-** their meaning)
+** function, absval, and REAL(f), the function f of the C library for R; creal,
+** cimag, fabs of R, exp, log, sin, cos and pow of T are those of <tgmath.h> or
+** have their meaning)
 */
 WORD T NAME(made)(R re, R im) {
   T z;
@@ -14,7 +14,18 @@ WORD T NAME(made)(R re, R im) {
   return z;
 }
 WORD T NAME(sgn)(T x) {
-  return x == 0 ? 0 * x : x / fabs(x);
+  return x == 0 ? 0 * x : x / absval(x);
+}
+/* x less its real part */
+WORD T NAME(imaginary)(T x) {
+  return NAME(made)(0, cimag(x));
+}
+/* The one with the larger real part, and the other one; nan if it is in one. */
+WORD T NAME(larger)(T a, T b) {
+  return a != a || creal(a) >= creal(b) ? a : b;
+}
+WORD T NAME(smaller)(T a, T b) {
+  return a != a || creal(a) < creal(b) ? a : b;
 }
 WORD T NAME(exp2)(T x) {
   return exp(x * (R)0.6931471805599453);
@@ -47,4 +58,9 @@ WORD T NAME(sinpi)(T x) {
 }
 WORD T NAME(cospi)(T x) {
   return cos(x * (R)3.141592653589793);
+}
+/* a*2^b: a whole power is exact. */
+WORD T NAME(ldexp)(T a, T b) {
+  if (cimag(b) == 0) return a * REAL(exp2)(creal(b));
+  return a * NAME(exp2)(b);
 }

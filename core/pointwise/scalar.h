@@ -45,6 +45,7 @@
 #endif
 #define conj(x)         (x)
 #define realpart(x)     (x)
+#define imaginary(x)    K(0)    /* x less its real part */
 #define sgn(x)          (gt(x, 0) - lt(x, 0))
 #define absval(x)       where(lt(x, 0), -(x), (x) + 0)  /* + 0 turns -0 to 0 */
 #define larger(a, b)    NAME(largerof)(a, b)
@@ -75,11 +76,26 @@
 #define trigamma(x)     ((T)nc_zeta(K(2), x))
 #define zeta(s, q)      ((T)nc_zeta(K(s), K(q)))
 #define erfinv(x)       ((T)nc_erfinv(x))
+#define ndtri(x)        ((T)nc_ndtri(x))
+#define erfcx(x)        ((T)nc_erfcx(x))
+#define ndtr(x)         ((T)nc_ndtr(x))
+#define log_ndtr(x)     ((T)nc_logndtr(x))
 #define fast_erf(x)     NAME(fast_erf)(x)
 #define i0(x)           ((T)nc_i0(x))
 #define i1(x)           ((T)nc_i1(x))
 #define i0e(x)          ((T)nc_i0e(x))
 #define i1e(x)          ((T)nc_i1e(x))
+#define bessel_j0(x)    ((T)nc_besselj(0, x))
+#define bessel_j1(x)    ((T)nc_besselj(1, x))
+#define bessel_y0(x)    ((T)nc_bessely(0, x))
+#define bessel_y1(x)    ((T)nc_bessely(1, x))
+#define modified_bessel_k0(x) ((T)nc_besselk(0, 0, x))
+#define modified_bessel_k1(x) ((T)nc_besselk(1, 0, x))
+#define scaled_modified_bessel_k0(x) ((T)nc_besselk(0, 1, x))
+#define scaled_modified_bessel_k1(x) ((T)nc_besselk(1, 1, x))
+#define airy_ai(x)      ((T)nc_airyai(x))
+#define gammainc(a, x)  ((T)nc_incompletegamma(0, K(a), K(x)))
+#define gammaincc(a, x) ((T)nc_incompletegamma(1, K(a), K(x)))
 
 #ifdef __CUDACC__        /* large: kernels call them, rather than hold copies */
 #define SPECIAL static inline __noinline__ __host__ __device__

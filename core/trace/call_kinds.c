@@ -60,8 +60,8 @@ static int end_operator(int r, Call *c) {
   return nc_error_call(r, nc_operators[c->op].name, c->arg, NC_MAXARG);
 }
 
-/* Fails if the operator takes no complex tensors, and one is here.  Nothing
-   below looks: a kernel would read other elements than there are. */
+/* Fails if the operator takes no complex tensors or numbers, and one is here.
+   Nothing below looks: a kernel would read other elements than there are. */
 static int check_complex(const Call *c) {
   const Arg *a = c->arg;
   if (nc_operators[c->op].takes_complex) return NC_OK;
@@ -69,6 +69,9 @@ static int check_complex(const Call *c) {
     if ((a[i].t && nc_is_complex(a[i].t->dtype)) ||
         (a[i].dtype != DT_NONE && nc_is_complex(a[i].dtype)))
       return nc_refuse_complex();
+    else if (a[i].t == NULL && nc_imag(a[i].s) != 0)
+      return nc_fail(NC_EDTYPE, "does not take complex numbers: it needs real "
+                                "ones, such as the re and im of a number");
   for (int i = 0; a[0].tensors && i < a[0].n; i++)
     if (nc_is_complex(a[0].tensors[i]->dtype)) return nc_refuse_complex();
   return NC_OK;

@@ -54,6 +54,14 @@
 #define conj(x) NAME(conj)(x)
 #undef realpart
 #define realpart(x) real_of(x)
+#undef imaginary
+#define imaginary(x) NAME(imaginary)(x)
+#undef larger
+#define larger(a, b) NAME(larger)(a, b)
+#undef smaller
+#define smaller(a, b) NAME(smaller)(a, b)
+#undef ldexp
+#define ldexp(a, b) NAME(ldexp)(a, b)
 #undef absval
 #define absval(x) fabs(x)
 #undef sgn

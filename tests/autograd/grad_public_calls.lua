@@ -19,6 +19,23 @@ return [==[
 {istft} $(stft(x(16), 4, {window = hann_window(4)}), 4,
   {window = hann_window(4)})
 
+-- polynomials
+{special.chebyshev_polynomial_t special.chebyshev_polynomial_u
+  special.chebyshev_polynomial_v special.chebyshev_polynomial_w
+  special.shifted_chebyshev_polynomial_t special.shifted_chebyshev_polynomial_u
+  special.shifted_chebyshev_polynomial_v special.shifted_chebyshev_polynomial_w
+  special.hermite_polynomial_h special.hermite_polynomial_he
+  special.laguerre_polynomial_l special.legendre_polynomial_p}
+  $(x(2, 1), at(0, 1, 4))
+
+-- complex operands
+{logsumexp logcumsumexp} $(complex(x(2, 3), x(2, 3)), 2):view_as_real()
+
+-- segments
+segment_reduce(x(4, 2), "sum", {lengths = at(1, 3)})
+segment_reduce(x(4, 2), "mean", {lengths = at(3, 1), initial = 2})
+segment_reduce(x(2, 4), "prod", {offsets = at({1, 3, 5}, {1, 2, 5}), axis = 2})
+
 -- products
 addr(x(2, 3), x(2), x(3))
 addr(x(2, 3), x(2), x(3), {beta = 3, alpha = 2})

@@ -39,6 +39,8 @@ def headers():
                  "cuda/element.h", "cuda/offsets.h", "core/dtype.h",
                  "core/ops.def", "core/pointwise/scalar.h",
                  "core/pointwise/special.inc",
+                 "core/pointwise/bessel.inc",
+                 "core/pointwise/incomplete_gamma.inc",
                  "core/pointwise/op_functions.inc",
                  "core/pointwise/op_classes.h"):
         with open(os.path.join(ROOT, name), encoding="ascii") as f:

@@ -219,7 +219,7 @@ end
 --
 local function fits(name, text, width)
   for line in text:gmatch "[^\n]+" do
-    local words = line:gsub("^>+ ", "")
+    local words = line:gsub("^>+ ", ""):gsub("^  %l+ +", "")  -- a label
     if utf8.len(line) > width and words:find "^%s*%S+%s" then
       fail("%s: wider than %d columns: %s", name, width, line)
     end

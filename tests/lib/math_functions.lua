@@ -313,6 +313,111 @@ function F.i1(x) return abs(x) == inf and x or bessel(1, x) end
 function F.i0e(x) return bessel(0, x, true) end
 function F.i1e(x) return bessel(1, x, true) end
 
+local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
+dofile(here .. "bessel_functions.lua")(F)
+
+function F.erfcx(x)
+  if x ~= x then return x end
+  if x < -27 then return inf end
+  if x < 1 then return F.erfc(x) / expsquare(x) end
+  local f = x
+  for n = x < 2 and 400 or x < 4 and 120 or 60, 1, -1 do f = x + n / 2 / f end
+  return 0.56418958354775628695 / f
+end
+
+function F.ndtr(x) return F.erfc(-x / 1.4142135623730950488) / 2 end
+function F.log_ndtr(x)
+  if x >= -1 then return F.log1p(-F.ndtr(-x)) end
+  return log(F.erfcx(-x / 1.4142135623730950488) / 2) - x / 2 * x
+end
+
+-- Newton's iteration for the logarithm of the distribution function, in the
+-- tails.
+function F.ndtri(p)
+  if not (p >= 0 and p <= 1) then return 0 / 0 end
+  if p == 0 or p == 1 then return p == 0 and -inf or inf end
+  if abs(p - 0.5) < 0.3 then
+    return 1.4142135623730950488 * F.erfinv(2 * p - 1)
+  end
+  if p > 0.5 then return -F.ndtri(1 - p) end
+  local y, want = -1.0, log(p)
+  for _ = 1, 60 do
+    local e = F.erfcx(-y / 1.4142135623730950488)
+    local step = (log(e / 2) - y * y / 2 - want) * e * 1.2533141373155002512
+    y = y - step
+    if abs(step) < 1e-15 * abs(y) then break end
+  end
+  return y
+end
+
+-- x^a exp(-x) / gamma(a + 1), without the digits that powers lose
+local function gamma_factor(a, x)
+  if a < 10 then
+    local lgamma = a <= 0.5 and lgamma2(a) - F.log1p(a) or lgammaup(a + 1)
+    return exp(a * log(x) - x - lgamma)
+  end
+  local m, sum = (x - a) / a, 0.0
+  local s = m / (2 + m)
+  if abs(m) > 0.4 then sum = m - log(x / a)
+  else
+    for k = 20, 1, -1 do sum = sum * s * s + 1 / (2 * k + 1) end
+    sum = s * (m - 2 * s * s * sum)
+  end
+  local rest = 0.0
+  for k = #bernoulli, 1, -1 do
+    rest = rest + bernoulli[k] / (2 * k * (2 * k - 1)) / a ^ (2 * k - 1)
+  end
+  return exp(-a * sum - rest) / sqrt(2 * math.pi * a)
+end
+
+local function gamma_lower(a, x)
+  local term, sum, n = 1.0, 1.0, 0
+  repeat
+    n = n + 1
+    term = term * x / (a + n)
+    sum = sum + term
+  until term < sum * 1e-18 or n > 100000
+  return sum * gamma_factor(a, x)
+end
+
+local function gamma_upper(a, x)
+  if x > 1.1 then             -- a continued fraction, from its end
+    local n = math.min(math.floor(200 + 20 * sqrt(a)), 100000)
+    local f = x + 2 * n + 1 - a
+    for k = n, 1, -1 do f = x + 2 * k - 1 - a + k * (a - k) / f end
+    return a * gamma_factor(a, x) / f
+  end
+  local l = a * log(x) - (a <= 0.5 and lgamma2(a) - F.log1p(a) or
+                          lgammaup(a + 1))
+  local term, sum = 1.0, 0.0
+  for n = 1, 60 do
+    term = -term * x / n
+    sum = sum + term / (a + n)
+  end
+  return -F.expm1(l) - a * exp(l) * sum
+end
+
+-- P and Q
+local function incomplete_gamma(a, x)
+  if not (a >= 0 and x >= 0) or a == 0 and x == 0 or a == inf and x == inf then
+    return 0 / 0, 0 / 0
+  end
+  if a == 0 or x == inf then return 1.0, 0.0 end
+  if x == 0 or a == inf then return 0.0, 1.0 end
+  if a > 1e12 then            -- as the normal distribution
+    local y = (x - a) / sqrt(2 * a)
+    local rest = exp(-y * y) / sqrt(2 * math.pi * a) / 3
+    return F.erfc(-y) / 2 + rest, F.erfc(y) / 2 - rest
+  end
+  if x > 1.1 and x >= a or x <= 1.1 and
+     (x <= 0.5 and a <= -0.4 / log(x) or x > 0.5 and a <= 1.1 * x) then
+    local q = gamma_upper(a, x)
+    return x <= 1.1 and gamma_lower(a, x) or 1 - q, q
+  end
+  local p = gamma_lower(a, x)
+  return p, 1 - p
+end
+
 function F.rint(x)
   if not (abs(x) < 0x1p52) then return x end
   local r = x < 0 and (x - 0x1p52) + 0x1p52 or (x + 0x1p52) - 0x1p52
@@ -357,6 +462,8 @@ function F2.ldexp(a, b)
 end
 function F2.copysign(a, b) return copysign(a, b) end
 F2.zeta = zetaall
+function F2.gammainc(a, x) return (incomplete_gamma(a, x)) end
+function F2.gammaincc(a, x) return (select(2, incomplete_gamma(a, x))) end
 function F2.nextafter(a, b)
   if a ~= a or b ~= b then return a + b end
   if a == b then return b end

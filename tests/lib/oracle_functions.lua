@@ -28,6 +28,7 @@ local function common()
   function V.square(x) return x * x end
   function V.conj(x) return x end
   function V.realpart(x) return x end
+  function V.imaginary() return 0 end
   function V.negative(x) return truth(negative(x)) end
   function V.sgn(x) return truth(x > 0) - truth(x < 0) end
   function V.absval(x) if x < 0 then return -x else return x + 0 end end
@@ -243,6 +244,7 @@ local function tracked(t)
   function V.square(x) return x * x end
   function V.conj(x) return lift(x) end
   function V.realpart(x) return lift(x) end
+  function V.imaginary() return lift(0) end
   function V.negative(x)
     return setmetatable({truth(negative(x[1])), 0, truth(negative(x[3]))}, M)
   end

@@ -15,6 +15,7 @@ Nacre, and so its results, are there; PyTorch's stay on the CPU. Without torch
 the test is skipped (77).
 """
 import argparse
+import collections
 import importlib
 import os
 import re
@@ -450,6 +451,7 @@ def compare(name, args, cases, judge):
     one differs for another."""
     failed = excused = 0
     reasons = known(name)
+    used = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         write(cases, folder)
         lines = run(args, folder)
@@ -459,12 +461,16 @@ def compare(name, args, cases, judge):
             if why is None:
                 continue
             text = f"{case.operation}: {case.shown()}: {why}"
-            if any(p.search(text) for p in reasons):
+            reason = next((p for p in reasons if p.search(text)), None)
+            if reason:
                 excused += 1
+                used[reason.pattern] += 1
                 continue
             failed += 1
             if failed <= 25 or args.verbose:
                 print(f"FAILED (case {i}): {text}")
+    for pattern, count in used.most_common() if args.verbose else []:
+        print(f"{count:6} excused by {pattern}")
     if failed:
         sys.exit(f"{name}: {failed} of {len(cases)} cases differ; repeat with "
                  f"--seed {args.seed} --cases {args.cases} "

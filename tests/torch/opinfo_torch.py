@@ -44,7 +44,8 @@ except ImportError as missing:
     sys.exit(77)
 
 # What Nacre calls otherwise.
-NAMES = {"repeat": "tile", "narrow_copy": "narrow"}
+NAMES = {"repeat": "tile", "narrow_copy": "narrow",
+         "_segment_reduce": "segment_reduce"}
 # Lua's order of arguments where it is not that of the sample.
 ORDER = {"where": [1, 0, 2], "nn.functional.embedding": [1, 0],
          "nn.functional.embedding_bag": [1, 0],
@@ -76,6 +77,7 @@ POSITIONS = {
     "nn.functional.max_unpool3d": ["indices"],
     "nn.functional.embedding_bag": ["input", "offsets"],
     "nn.functional.ctc_loss": ["targets"], "unravel_index": ["indices"],
+    "segment_reduce": ["offsets"],
 }
 FOUND = {
     "argmax": [0], "argmin": [0], "argsort": [0], "argwhere": [0],
@@ -165,7 +167,7 @@ def short(name):
 
 
 def signatures(nacre):
-    names = {lua_name(op) for op in op_db}
+    names = {name for op in op_db for name in (lua_name(op), op.name)}
     names = sorted(names | {short(name) for name in names})
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as f:
         f.write(SIGNATURES)
@@ -436,7 +438,7 @@ def gather(args, rng, table):
         if op.name in ("zero_", "resize_"):     # change what they are given
             continue
         signature = table.get(lua_name(op)) or \
-            table.get(short(lua_name(op)))
+            table.get(short(lua_name(op))) or table.get(op.name)
         if op.name in OPERATORS:
             signature = Signature("\t".join([op.name, "", "", "", "", ""]))
         if signature is None or args.only and not re.search(args.only, op.name):

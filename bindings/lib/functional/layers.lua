@@ -40,7 +40,7 @@ end)
 -- The arguments of _norm for the last dimensions, which must be `shape', as
 -- must those of weight and bias, which are in `list' by name.
 local function norm_arguments(op, x, shape, list)
-  check_float(op, x, "input")
+  if op ~= "rms_norm" or not x:is_complex() then check_float(op, x, "input") end
   if type(shape) == "number" then shape = {shape} end
   local n, elements = #shape, 1
   local ok = n > 0 and n <= x:dim()
@@ -77,6 +77,17 @@ end)
 local epsilon = {float16 = 0x1p-10, bfloat16 = 0x1p-7, float32 = 0x1p-23,
                  float64 = 0x1p-52}
 
+epsilon.complex64, epsilon.complex128 = epsilon.float32, epsilon.float64
+
+-- rms_norm of complex numbers: the squares are not those of absolute values, as
+-- in PyTorch.
+local function complex_rms_norm(x, n, weight, eps)
+  local dims = {}
+  for d = 1, n do dims[d] = -d end
+  local y = x * ((x * x):mean(dims, true) + eps):rsqrt()
+  return weight and y * weight or y
+end
+
 -- Zhang and Sennrich 2019.
 define("rms_norm",
        "input:tensor, normalized_shape:ints, weight:tensor=nil, eps:num=nil",
@@ -85,6 +96,10 @@ define("rms_norm",
 function(x, shape, weight, eps)
   local over = norm_arguments("rms_norm", x, shape, {weight = weight})
   eps = eps or epsilon[x.dtype]
+  if x:is_complex() then
+    return complex_rms_norm(x, type(shape) == "table" and #shape or 1, weight,
+                            eps)
+  end
   return (nacre._norm(x, weight, nil, over, eps, false))
 end)
 
@@ -212,8 +227,9 @@ end)
 
 define("normalize", "input:tensor, p:num=2, dim:any=2, eps:num=1e-12",
        "input over its norm of order p along dim",
-       function(x, ...)
-  return all.convert_back(nacre._normalize(widen(x), ...), x)
+       function(x, p, dim, eps)
+  if x:is_complex() then return x / x:norm(p, dim, true):clamp(eps) end
+  return all.convert_back(nacre._normalize(widen(x), p, dim, eps), x)
 end)
 
 -- ---- distances
@@ -245,7 +261,7 @@ end)
 define("pairwise_distance",
        "x1:tensor, x2:tensor, p:num=2, eps:num=1e-6, keepdim:bool=false",
        "norm of order p of x1 - x2 + eps along the last dimension",
-       nacre._distance)
+       all.distance)
 
 -- input [n x c x ...] or [c x ...] of a float dtype (Krizhevsky et al. 2012).
 -- Sums run over `size' neighbouring channels. Fails for fewer than 3 dimensions

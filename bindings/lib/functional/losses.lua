@@ -54,7 +54,15 @@ local function difference(name, extra, doc, f)
   define(name, "input:tensor, target:tensor, " .. REDUCTION .. extra, doc,
   function(x, t, reduction, ...)
     sameshape(name, x, t)
-    if not x:is_floating_point() and not t:is_floating_point() then
+    local complex = x:is_complex() or t:is_complex()
+    if complex and name ~= "l1_loss" then
+      fail(name, ("{input} is %s, {target} is %s: the loss is of real numbers")
+                 :format(x.dtype, t.dtype),
+           "({input} - {target}):abs():square():mean() is one of complex ones",
+           "input", x, "target", t)
+    end
+    if not complex and not x:is_floating_point() and
+       not t:is_floating_point() then
       check_float(name, x, "input")
     end
     return reduce(f(x, t, ...), reduction)
@@ -62,7 +70,10 @@ local function difference(name, extra, doc, f)
 end
 
 difference("mse_loss", "", "(input - target)^2", nacre._squared_difference)
-difference("l1_loss", "", "|input - target|", nacre._absolute_difference)
+difference("l1_loss", "", "|input - target|", function(x, t)
+  if x:is_complex() or t:is_complex() then return (x - t):abs() end
+  return nacre._absolute_difference(x, t)
+end)
 
 difference("smooth_l1_loss", ", beta:num=1",
            "d^2/(2*beta) where |d| < beta, |d| - beta/2 elsewhere; d = input - "

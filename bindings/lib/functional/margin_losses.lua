@@ -88,7 +88,7 @@ define("triplet_margin_loss",
        "max(0, |anchor - positive| - |anchor - negative| + margin)",
 function(a, p, n, margin, order, eps, swap, reduction)
   check_margin("triplet_margin_loss", margin)
-  local function distance(x, y) return nacre._distance(x, y, order, eps) end
+  local function distance(x, y) return all.distance(x, y, order, eps) end
   return reduce(triplet(distance, a, p, n, margin, swap), reduction)
 end)
 

@@ -61,7 +61,7 @@ local SELU_FLOOR = -1.7580993408473766
 local function alpha_drop(op, x, p, training, size)
   check_probability(op, p)
   if not training or p == 0 then return x end
-  check_float(op, x, "input")
+  if not x:is_complex() then check_float(op, x, "input") end
   if p == 1 then return x * 0 end
   local scale = ((1 - p) * (1 + p * SELU_FLOOR ^ 2)) ^ -0.5
   local keep = nacre.rand(size, {dtype = "float32", device = x.device})

@@ -44,11 +44,30 @@ function all.check_tensor(op, t, name)
        {cause = "tensor", name = name, got = type(t)})
 end
 
+-- A hint for a tensor that must not be complex.
+all.real_hint = "{%s}:abs(), {%s}.real and {%s}.imag are real"
+
 function all.check_float(op, t, name)
   if not t:is_floating_point() then
-    fail(op, ("{%s} is %s, expected a float dtype"):format(name, t.dtype), nil,
-         name, t)
+    fail(op, ("{%s} is %s, expected a float dtype"):format(name, t.dtype),
+         t:is_complex() and all.real_hint:gsub("%%s", name) or nil, name, t)
   end
+end
+
+-- Fails for a complex tensor.
+function all.check_real(op, t, name)
+  if t:is_complex() then
+    fail(op, ("{%s} is %s, but must be real"):format(name, t.dtype),
+         (all.real_hint:gsub("%%s", name)), name, t)
+  end
+end
+
+-- The norms of order p of a - b + eps along the last dimension.
+function all.distance(a, b, p, eps, keepdim)
+  if not (a:is_complex() or b:is_complex()) then
+    return nacre._distance(a, b, p, eps, keepdim)
+  end
+  return nacre.norm(a - b + eps, p, -1, keepdim)
 end
 
 -- Fails unless t has one of these numbers of dimensions.
