@@ -5,7 +5,9 @@
 ** DTYPES(X) expands X(id, name, storage, category) for each, in the order of
 ** the enumeration: id names it in C, name in Lua, storage is how an element
 ** lies in memory.  float16 and bfloat16 lie as bits and are computed in float.
-** REAL_DTYPES are those that are no complex numbers.
+** REAL_DTYPES are those that are no complex numbers.  Nothing is computed with
+** STORAGE_DTYPES, the last of all: their elements are stored, moved, compared
+** for equality and converted.
 ** SHORT_INTEGERS are computed in int32, in an order in which each holds those
 ** before it that have its sign; INTEGERS are all.  The rows are also read by
 ** cuda/CMakeLists.txt.
@@ -18,6 +20,8 @@
 typedef struct { uint16_t bits; } f16_s;
 typedef struct { uint16_t bits; } bf16_s;
 typedef struct { uint8_t bits; } b8_s;      /* 0 or 1 */
+typedef struct { uint8_t bits; } f8e4m3_s;  /* no infinity; 0x7f is nan */
+typedef struct { uint8_t bits; } f8e5m2_s;  /* the upper half of a float16 */
 typedef struct { float re, im; } c64_s;
 typedef struct { double re, im; } c128_s;
 
@@ -42,7 +46,15 @@ typedef struct { double re, im; } c128_s;
   X(b8,   "bool",     b8_s,    NC_BOOL)    \
   INTEGERS(X)                              \
   FLOAT_TYPES(X)
-#define DTYPES(X) REAL_DTYPES(X) COMPLEX_TYPES(X)
+#define STORAGE_INTEGERS(X)                \
+  X(u16,  "uint16",   uint16_t, NC_INT)    \
+  X(u32,  "uint32",   uint32_t, NC_INT)    \
+  X(u64,  "uint64",   uint64_t, NC_INT)
+#define STORAGE_FLOATS(X)                               \
+  X(f8e4m3, "float8_e4m3fn", f8e4m3_s, NC_FLOAT)        \
+  X(f8e5m2, "float8_e5m2",   f8e5m2_s, NC_FLOAT)
+#define STORAGE_DTYPES(X) STORAGE_INTEGERS(X) STORAGE_FLOATS(X)
+#define DTYPES(X) REAL_DTYPES(X) COMPLEX_TYPES(X) STORAGE_DTYPES(X)
 /* clang-format on */
 
 /* Of an integer type: has it a sign, and how many bits has its largest? */
@@ -56,6 +68,13 @@ typedef enum DType { DTYPES(X) DT_COUNT } DType;
 #undef X
 
 #define DT_NONE DT_COUNT                    /* "not given" */
+
+/* Is it one of the STORAGE_DTYPES, the last of all? Operations refuse it, but
+   those that are marked MOVES or VIEW in operators.def, and clone, where, eq
+   and ne. */
+static inline int nc_is_storage(DType t) {
+  return t > DT_c128 && t < DT_COUNT;
+}
 
 const char *nc_article(DType t);            /* "a" or "an", before its name */
 

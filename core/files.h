@@ -86,11 +86,8 @@ void nc_unlinktemporaries(void);
 int nc_loadnpy(Tensor **t, const Source *from);
 int nc_save(const Sink *to, Tensor *t);                /* .npy */
 
-/* The dtype that holds elements of the kind and the bytes of nc_dtypeof; or
-   DT_NONE.  For unsigned integers that Nacre lacks, it is one with a sign, and
-   *wide is their bytes; otherwise *wide is 0. */
-DType nc_storeddtype(char kind, int64_t bytes, int *wide);
-DType nc_storednamed(const char *name, size_t n, int *wide); /* "uint16" */
+/* The dtype whose whole name, "uint16", these n bytes are; or DT_NONE. */
+DType nc_storednamed(const char *name, size_t n);
 /* As NumPy writes a dtype, "<f4"; "" for one that NumPy lacks. */
 void nc_numpytype(char type[8], DType t);
 const char *nc_torchstorage(DType t); /* "FloatStorage"; NULL: there is none */
@@ -98,8 +95,6 @@ const char *nc_torchstorage(DType t); /* "FloatStorage"; NULL: there is none */
 /* Elements without a header, from byte `offset' on, in row-major order. */
 typedef struct RawFormat {
   DType dtype;
-  int wide;                   /* 2, 4, 8: unsigned integers of so many bytes in
-                                 the file, of which dtype holds the values */
   int swap;                   /* the other byte order than this machine's */
   int64_t offset;
 } RawFormat;

@@ -65,11 +65,25 @@ int nc_real_part(Tensor **y, Tensor *x);
 /* Fails: the operation takes no complex tensor. */
 int nc_refuse_complex(void);
 
+/* Fails: operand `at', or with -1 the result, has the storage dtype t. */
+int nc_refuse_storage(DType t, int at);
+
+/* The element v of a storage dtype as nc_bits_dtype has it. */
+int64_t nc_storage_bits(Scalar v, DType t);
+
+/* A loop that only moves elements of a storage dtype moves integers. */
+void nc_move_as_bits(TensorIter *k);
+
+/* Replaces operands of eq and ne that have a storage dtype by tensors that can
+   be compared; copy[] owns these. */
+int nc_make_comparable(Arg in[], int n, Tensor *copy[]);
+
 /* A number as an element of the type of a computation: wrapped or rounded as
    elements are. */
 Scalar nc_cast_scalar(Scalar s, DType common);
 
-/* The element of type t at p, in the memory of the host (core/cpu/cpu.c). */
+/* The element of type t at p, in the memory of the host (core/cpu/cpu.c); of
+   uint64 what int64 does not hold is a float. */
 Scalar nc_load_element(DType t, const void *p);
 
 /* Can a result of one type be written into another, by PyTorch's rule? */
@@ -149,8 +163,9 @@ int nc_check_notnegative(const char *name, int64_t n);
 double nc_largest(DType t);
 int nc_precision(DType t);
 
-/* Sets the range of integers that t represents exactly.  Returns 0 if t is a
-   float type, which has numbers outside of it. */
+/* Sets the range of integers that t represents exactly; of uint64 those that
+   int64 holds.  Returns 0 if t is a float type, which has numbers outside of
+   it. */
 int nc_exact_range(DType t, int64_t *low, int64_t *high);
 
 /* *d = the device of the operands, which must be one; 0-d tensors on the host

@@ -141,7 +141,8 @@ typedef struct OperatorInfo {
   const char *signature;
   const char *doc;
   int (*fn)(Call *c);
-  int takes_complex;          /* else refuse_complex (call_kinds.c) */
+  int takes_complex;          /* else it is refused (call_kinds.c) */
+  int takes_storage;          /* the same, of a storage dtype */
 } OperatorInfo;
 
 extern const OperatorInfo nc_operators[];

@@ -8,6 +8,7 @@
 
 /* NC_GRADONLY_<class>(x) is x if the class has gradient functions. */
 #define NC_GRADONLY_COMPLEX(class) NC_GRADONLY_##class
+#define NC_GRADONLY_MOVES(class) NC_GRADONLY_##class
 #define NC_GRADONLY_NOGRAD(...)
 #define NC_GRADONLY_COMPOSED(...)
 #define NC_GRADONLY_VIEW(...)

@@ -46,7 +46,8 @@ int64_t nc_dtypesize(DType t);              /* in bytes */
 Category nc_category(DType t);
 /* Kind and size tell a dtype apart from all others.  The kinds are NumPy's
    letters: b, i, u, f, c (bool, integers with a sign and without, floats,
-   complex numbers), and B for bfloat16.  Formats of files spell dtypes so. */
+   complex numbers), and B for bfloat16, 4 and 5 for float8_e4m3fn and
+   float8_e5m2.  Formats of files spell dtypes so. */
 char nc_dtypekind(DType t);
 DType nc_dtypeof(char kind, int64_t bytes); /* DT_NONE if there is none */
 /* Code asks what it needs to know, and not for a category: more of them may
@@ -59,6 +60,11 @@ int nc_is_complex(DType t);
 DType nc_real_dtype(DType t);               /* that of the parts; others: t */
 DType nc_complex_dtype(DType t);            /* that has such parts: complex128
                                                for float64, else complex64 */
+DType nc_bits_dtype(DType t);               /* integers in which elements of a
+                                               storage dtype are moved */
+DType nc_computed_dtype(DType t);           /* where to compute with one: it has
+                                               all values but those of uint64
+                                               from 2^63 on */
 int nc_is_differentiable(DType t);          /* may it have a gradient? */
 DType nc_promote(DType a, DType b);         /* PyTorch's table */
 
@@ -290,7 +296,8 @@ int nc_openlibraries(void);      /* opens both */
 typedef struct Summary {
   int64_t n, nan, posinf, neginf, zero, seen; /* seen < n: a sample */
   double min, max, mean, std;                 /* of the finite elements */
-  int64_t imin, imax;                         /* exact, for integers */
+  int64_t imin, imax;                         /* exact, for integers; of uint64
+                                                 the bits */
   int64_t firstbad;                           /* flat position, or -1 */
   int constant;                               /* all elements equal? */
   int64_t histogram[12];                      /* of a sample, if large */

@@ -8,7 +8,9 @@
 _Static_assert((int)NACRE_BOOL == DT_b8 && (int)NACRE_INT64 == DT_i64 &&
                    (int)NACRE_FLOAT16 == DT_f16 &&
                    (int)NACRE_FLOAT64 == DT_f64 &&
-                   (int)NACRE_COMPLEX128 == DT_c128 && DT_c128 + 1 == DT_COUNT,
+                   (int)NACRE_COMPLEX128 == DT_c128 &&
+                   (int)NACRE_FLOAT8_E5M2 == DT_f8e5m2 &&
+                   DT_f8e5m2 + 1 == DT_COUNT,
                "the dtypes differ");
 _Static_assert(NACRE_MAXDIM == NC_MAXDIM, "the numbers of dimensions differ");
 

@@ -2,8 +2,8 @@
 /*
 ** overloads.c - argument forms that differ from the signature of the operation
 ** and that PyTorch accepts: t:where(condition, other), where(condition), norm
-** with p = "fro" or "nuc", atleast_1d of several tensors. dispatch.c and
-** registry.c call these functions.
+** with p = "fro" or "nuc", atleast_1d of several tensors, view(dtype).
+** dispatch.c and registry.c call these functions.
 */
 
 #include <string.h>
@@ -11,7 +11,9 @@
 #include "bindings/arguments/arguments.h"
 #include "bindings/binding.h"
 #include "bindings/calls/functions.h"
+#include "bindings/devices/lua_devices.h"
 #include "bindings/lua_library.h"
+#include "bindings/state.h"
 #include "core/operators.h"
 
 /* t:where(condition, other) is where(condition, t, other). If the first
@@ -120,8 +122,32 @@ static int call_for_each(lua_State *L, Operator f) {
   return 1;
 }
 
+/* t:view("int32") or t:view{dtype = "int32"}: the bytes as elements of another
+   dtype. Returns 0 for a shape. [-0, +(0|1), e] */
+static int view_dtype(lua_State *L) {
+  if (lua_gettop(L) != 2) return 0;
+  if (lua_istable(L, 2)) {
+    nl_plain_table(L, 2, 0);
+    lua_pushliteral(L, "dtype");
+    if (lua_rawget(L, 2) != LUA_TSTRING) return lua_pop(L, 1), 0;
+    lua_replace(L, 2);
+  }
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  Call c = { .op = OPERATOR__view_dtype };
+  for (int i = 0; i < NC_MAXARG; i++) c.arg[i].dtype = DT_NONE;
+  c.arg[0].t = nl_checktensor(L, 1);
+  c.arg[0].present = c.arg[1].present = 1;
+  c.arg[1].dtype = nl_dtype_named(L, "view", lua_tostring(L, 2));
+  Tensor **y = nl_newbox(L);
+  nl_check_as(L, nc_call(&c), "view");
+  *y = c.out[0];
+  nl_result(L, -1);
+  return 1;
+}
+
 int nl_call_overload(lua_State *L, Operator f) {
   switch (f) {
+    case OPERATOR_view: return view_dtype(L);
     case OPERATOR_norm: return norm_by_name(L);
     case OPERATOR_atleast_1d:
     case OPERATOR_atleast_2d:

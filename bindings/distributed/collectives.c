@@ -39,6 +39,9 @@ static void read_fold(lua_State *L, Request *r, int i, DType type) {
   int k = 0;
   /* the reader of arguments has seen that it is one of them */
   while (k < NFOLDS - 1 && strcmp(folds[k].name, name) != 0) k++;
+  if (nc_is_storage(type))
+    nl_error(L, r->op, "%s does not compute with %s, which is a storage dtype",
+             name, nc_dtypename(type));
   if (folds[k].mean && nc_is_exact(type))
     nl_error(L, r->op, "mean needs a float tensor, not %s", nc_dtypename(type));
   if (folds[k].fold >= FOLD_band && !nc_is_exact(type))

@@ -27,39 +27,6 @@ typedef struct Raw { /* what is read, and how */
   RawFormat f;
 } Raw;
 
-/* Replaces the table at index i by a copy, as the caller's must not change.
-   [-0, +0, m] */
-static void copy_table(lua_State *L, int i) {
-  lua_newtable(L);
-  const int copy = lua_gettop(L);
-  for (lua_pushnil(L); lua_next(L, i);) {
-    lua_pushvalue(L, -2);
-    lua_insert(L, -2);
-    lua_rawset(L, copy);
-  }
-  lua_replace(L, i);
-}
-
-/* If the dtype among the arguments is an unsigned one that Nacre lacks, puts
-   the dtype that holds its values in its place, and returns its bytes.
-   [-0, +0, m] */
-static int take_unsigned(lua_State *L) {
-  const int top = lua_gettop(L), options = lua_istable(L, top) ? top : 0;
-  const int named = nl_option(L, options, "dtype") == LUA_TSTRING;
-  if (!named && top >= 2) lua_pushvalue(L, 2);
-  int wide = 0;
-  DType type = DT_NONE;
-  if (lua_type(L, -1) == LUA_TSTRING)
-    type = nc_storednamed(lua_tostring(L, -1), lua_rawlen(L, -1), &wide);
-  lua_settop(L, top);
-  if (wide == 0) return 0;
-  if (named) copy_table(L, top);
-  lua_pushstring(L, nc_dtypename(type));
-  if (named) lua_setfield(L, top, "dtype");
-  else lua_replace(L, 2);
-  return wide;
-}
-
 /* Is `order' the other byte order than this machine's? [-0, +0, e] */
 static int is_swapped(lua_State *L, const char *op, const char *order) {
   if (order == NULL || strcmp(order, "native") == 0) return 0;
@@ -144,7 +111,7 @@ static int read_elements(lua_State *L, Raw *r, const Args *a) {
                                               : nl_context(L)->dtype;
   r->f.offset = a->arg[OFFSET].s.i;
   r->f.swap = is_swapped(L, r->op, a->arg[BYTEORDER].text);
-  size = r->f.wide ? r->f.wide : nc_dtypesize(r->f.dtype);
+  size = nc_dtypesize(r->f.dtype);
   nl_check_as(L, nc_sourcesize(&bytes, &r->from), r->op);
   const int64_t n = count_elements(L, r, a, bytes, size);
   const int nd = read_shape(L, r->op, &a->arg[SHAPE], n, shape);
@@ -164,7 +131,6 @@ static int frombuffer(lua_State *L) {
   Raw r = { .op = "frombuffer", .what = "text" };
   size_t bytes;
   Args a;
-  r.f.wide = take_unsigned(L);
   nl_args(L, &a);
   r.from.path = "buffer";
   r.from.bytes = lua_tolstring(L, 1, &bytes);
@@ -177,7 +143,6 @@ static int frombuffer(lua_State *L) {
 static int fromfile(lua_State *L) {
   Raw r = { .op = "fromfile", .what = "file" };
   Args a;
-  r.f.wide = take_unsigned(L);
   nl_args(L, &a);
   nl_read_source(L, r.op, 1, &r.from);
   r.from.map = (int)a.arg[MMAP].s.i;

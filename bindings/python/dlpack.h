@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3 };
-#define DL_KINDS "iuf?Bcb"    /* the codes from 0, as kinds of nc_dtypekind */
+/* The codes from 0, as kinds of nc_dtypekind; ?: no dtype of ours. */
+#define DL_KINDS "iuf?Bcb???4?5"
 enum { DL_READ_ONLY = 1 };    /* a flag */
 
 typedef struct DLTensor {

@@ -57,7 +57,7 @@ static int show_config(lua_State *L) {
 
 static int set_default_dtype(lua_State *L) {
   DType t = nc_dtypefrom(luaL_checkstring(L, 1));
-  if (t == DT_NONE || !nc_is_real(t))
+  if (t == DT_NONE || !nc_is_real(t) || nc_is_storage(t))
     return nl_error(L, "set_default_dtype", "'%s' is not a float dtype",
                     lua_tostring(L, 1));
   nl_context(L)->dtype = t;

@@ -50,7 +50,7 @@ static int push_dtype_field(lua_State *L, const char *name, const char *key) {
   else if (strcmp(key, "is_floating_point") == 0)
     lua_pushboolean(L, nc_is_real(t));
   else if (strcmp(key, "is_signed") == 0)
-    lua_pushboolean(L, !nc_is_exact(t) || (nc_is_integer(t) && t != DT_u8));
+    lua_pushboolean(L, t != DT_b8 && nc_dtypekind(t) != 'u');
   else return 0;
   return 1;
 }

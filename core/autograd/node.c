@@ -213,8 +213,8 @@ int nc_set_requires_grad(Tensor *t, int yes) {
   }
   if (!nc_is_differentiable(t->dtype)) {
     nc_fail(NC_EDTYPE,
-            "only float tensors can require a gradient, this is "
-            "%s",
+            "only float tensors%s can require a gradient, this is %s",
+            nc_is_real(t->dtype) ? " that are computed with" : "",
             nc_dtypename(t->dtype));
     nc_hint("{0}:to(\"float32\") first");
     return NC_EDTYPE;

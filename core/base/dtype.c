@@ -54,21 +54,43 @@ DType nc_complex_dtype(DType t) {
   return t == DT_f64 || t == DT_c128 ? DT_c128 : DT_c64;
 }
 
+DType nc_bits_dtype(DType t) {
+  switch (nc_dtypesize(t)) {
+    case 1: return DT_u8;
+    case 2: return DT_i16;
+    case 4: return DT_i32;
+    default: return DT_i64;
+  }
+}
+
+DType nc_computed_dtype(DType t) {
+  if (!nc_is_storage(t)) return t;
+  if (!nc_is_exact(t)) return DT_f32;
+  return nc_dtypesize(t) == 2 ? DT_i32 : DT_i64;
+}
+
 int nc_is_differentiable(DType t) {
-  return !nc_is_exact(t);
+  return !nc_is_exact(t) && !nc_is_storage(t);
 }
 
 double nc_largest(DType t) {
   t = nc_real_dtype(t);
-  return t == DT_f16    ? 65504
-         : t == DT_bf16 ? 0x1.fep127
-         : t == DT_f32  ? 0x1.fffffep127
-                        : 0x1.fffffffffffffp1023;
+  return t == DT_f16      ? 65504
+         : t == DT_bf16   ? 0x1.fep127
+         : t == DT_f32    ? 0x1.fffffep127
+         : t == DT_f8e4m3 ? 448
+         : t == DT_f8e5m2 ? 57344
+                          : 0x1.fffffffffffffp1023;
 }
 
 int nc_precision(DType t) {
   t = nc_real_dtype(t);
-  return t == DT_f16 ? 11 : t == DT_bf16 ? 8 : t == DT_f32 ? 24 : 53;
+  return t == DT_f16      ? 11
+         : t == DT_bf16   ? 8
+         : t == DT_f32    ? 24
+         : t == DT_f8e4m3 ? 4
+         : t == DT_f8e5m2 ? 3
+                          : 53;
 }
 
 static const struct {
@@ -76,7 +98,7 @@ static const struct {
 } exact[DT_COUNT] = {
 #define X(id, name, storage, category) \
   [DT_##id] = { NC_VALUE_BITS(storage), NC_HAS_SIGN(storage) },
-  [DT_b8] = { 1, 0 }, INTEGERS(X)
+  [DT_b8] = { 1, 0 }, INTEGERS(X) STORAGE_INTEGERS(X)
 #undef X
 };
 
@@ -85,6 +107,8 @@ char nc_dtypekind(DType t) {
     [NC_BOOL] = 'b', [NC_INT] = 'i', [NC_FLOAT] = 'f', [NC_COMPLEX] = 'c'
   };
   if (t == DT_bf16) return 'B';
+  if (t == DT_f8e4m3) return '4';
+  if (t == DT_f8e5m2) return '5';
   return nc_is_integer(t) && !exact[t].has_sign ? 'u' : kinds[nc_category(t)];
 }
 
@@ -102,7 +126,8 @@ int nc_exact_range(DType t, int64_t *low, int64_t *high) {
     *low = -*high;
     return 0;
   }
-  *high = (int64_t)(((uint64_t)1 << exact[t].bits) - 1);
+  if (exact[t].bits == 64) *high = INT64_MAX;
+  else *high = (int64_t)(((uint64_t)1 << exact[t].bits) - 1);
   *low = exact[t].has_sign ? -*high - 1 : 0;
   return 1;
 }
@@ -136,6 +161,7 @@ static DType with_sign(DType without) {
 DType nc_promote(DType a, DType b) {
   DType low = a < b ? a : b, high = a < b ? b : a;
   if (low == high || low == DT_b8) return high;
+  if (nc_is_storage(high)) return low; /* whoever computes refuses it */
   if (low == DT_f16 && high == DT_bf16) return DT_f32;
   if (low == DT_f64 && high == DT_c64) return DT_c128;
   if (nc_is_integer(high) && exact[low].has_sign != exact[high].has_sign) {

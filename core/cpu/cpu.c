@@ -30,9 +30,12 @@ KernelType nc_kernel_type(DType t) {
   [DT_##id] = NC_VALUE_BITS(storage) > 31 ? CT_i64 \
               : DT_##id == DT_u8          ? CT_u8  \
                                           : CT_i32,
-    INTEGERS(X)
+    INTEGERS(X) STORAGE_INTEGERS(X)
 #undef X
-        [DT_b8] = CT_u8,
+#define X(id, ...) [DT_##id] = CT_f32,
+        STORAGE_FLOATS(X)
+#undef X
+            [DT_b8] = CT_u8,
     [DT_f16] = CT_f32,
     [DT_bf16] = CT_f32,
     [DT_f32] = CT_f32,
@@ -546,5 +549,6 @@ Scalar nc_load_element(DType t, const void *p) {
     return nc_complex(((const c128_s *)p)->re, ((const c128_s *)p)->im);
   if (v.kind == NC_FLOAT) k->load[CT_f64][t](&v.f, p, 1, 1);
   else k->load[CT_i64][t](&v.i, p, 1, 1);
+  if (t == DT_u64 && v.i < 0) return nc_float((double)(uint64_t)v.i);
   return v;
 }

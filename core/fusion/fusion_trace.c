@@ -327,21 +327,24 @@ static void set_step(Fusion *f, Note *n, const Call *c) {
   }
 }
 
-/* Fails for complex tensors, which the code of a part does not have: the
-   function runs as it is. */
-static int check_real(const Call *c) {
-  for (int i = 0; i < NC_MAXOUT; i++)
-    if (c->out[i] && nc_is_complex(c->out[i]->dtype))
-      return nc_fail(NC_EDTYPE, "complex tensors are not fused");
-  for (int i = 0; i < nc_call_args(c); i++)
-    if (c->arg[i].t && nc_is_complex(c->arg[i].t->dtype))
-      return nc_fail(NC_EDTYPE, "complex tensors are not fused");
+static int check_dtype(const Tensor *t) {
+  if (t == NULL || !(nc_is_complex(t->dtype) || nc_is_storage(t->dtype)))
+    return NC_OK;
+  return nc_fail(NC_EDTYPE, "%s tensors are not fused",
+                 nc_is_complex(t->dtype) ? "complex" : nc_dtypename(t->dtype));
+}
+
+/* Fails for dtypes that the code of a part does not have: the function runs as
+   it is. */
+static int check_dtypes(const Call *c) {
+  for (int i = 0; i < NC_MAXOUT; i++) TRY(check_dtype(c->out[i]));
+  for (int i = 0; i < nc_call_args(c); i++) TRY(check_dtype(c->arg[i].t));
   return NC_OK;
 }
 
 int nc_fusion_note(const Call *c) {
   Fusion *f = nc_context->fusion;
-  TRY(check_real(c));
+  TRY(check_dtypes(c));
   Note *n = add_note(nc_call_name(c));
   if (n == NULL) return NC_ENOMEM;
   n->call = keep_copy(f, c, 1, sizeof *c);

@@ -63,6 +63,7 @@ static int accumulate_parts(const IndexCall *g) {
 }
 
 int nc_index_accumulate(const IndexCall *g) {
+  if (nc_is_storage(g->x->dtype)) return nc_refuse_storage(g->x->dtype, 0);
   if (nc_is_complex(g->x->dtype)) return accumulate_parts(g);
   const Device *d = nc_device(g->x);
   return empty(g) ? NC_OK : nc_countwrite(g->x, d->index_accumulate(d, g));

@@ -92,6 +92,10 @@ static void run_gather_dim(Temps *w, const GatherDimCall *a) {
     add_parts(w, a);
     return;
   }
+  if (a->mode == GATHER_DIM_REDUCE && nc_is_storage(a->x->dtype)) {
+    w->status = nc_refuse_storage(a->x->dtype, 0);
+    return;
+  }
   nc_count(0, n * (8 + 2 * nc_dtypesize(a->x->dtype)));
   w->status = nc_device(a->x)->gather_dim(nc_device(a->x), a);
   if (a->mode >= GATHER_DIM_PUT) nc_countwrite(a->x, w->status);

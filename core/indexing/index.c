@@ -47,7 +47,7 @@ static int check_indices(const Tensor *t, const Index ix[], int n, int *rest) {
   for (int i = 0; i < n; i++) {
     const Index *x = &ix[i];
     if (x->kind == IX_TENSOR &&
-        (!nc_is_exact(x->t->dtype) || x->t->dtype == DT_u8))
+        (!nc_is_exact(x->t->dtype) || nc_dtypekind(x->t->dtype) == 'u'))
       return nc_error_index(fail_index_type(x->t), t, "index", x->t);
     if (x->kind == IX_ELLIPSIS && open++)
       return nc_fail(NC_EINDEX, "'...' occurs twice among the indices");

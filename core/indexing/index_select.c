@@ -44,7 +44,7 @@ static void fail(Temps *w, int code, const char *text) {
 
 void nc_temps_checkindex(Temps *w, const Tensor *index, int j) {
   if (w->status != NC_OK) return;
-  if (nc_is_integer(index->dtype) && index->dtype != DT_u8) return;
+  if (nc_dtypekind(index->dtype) == 'i') return;
   w->status = nc_fail(NC_EDTYPE,
                       "the index must be int64 (or a shorter "
                       "signed integer), not %s",

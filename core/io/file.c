@@ -170,15 +170,15 @@ int nc_mapblock(Tensor **t, Reader *r, int64_t at, DType type, int nd,
 }
 
 int nc_newread(Tensor **t, Reader *r, DType type, int nd, const int64_t size[],
-               int wide, int swap) {
+               int swap) {
   const int64_t at = r->size - r->left;
   *t = NULL;
-  if (!wide && !swap) TRY(nc_mapblock(t, r, at, type, nd, size));
+  if (!swap) TRY(nc_mapblock(t, r, at, type, nd, size));
   if (*t)
     return nc_release_failed(
         nc_seekread(r, at + nc_numel(*t) * nc_dtypesize(type)), t, 1);
   TRY(nc_new(t, &nc_cpu, type, nd, size));
-  return nc_release_failed(nc_readwide(r, *t, wide, swap), t, 1);
+  return nc_release_failed(nc_readelements(r, *t, swap), t, 1);
 }
 
 /*

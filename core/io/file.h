@@ -69,10 +69,11 @@ int nc_openread(Reader *r, const char *path);
 int nc_openfrom(Reader *r, const Source *from);
 /* Exactly n bytes; `field' names them in messages. */
 int nc_readblock(Reader *r, void *p, int64_t n, const char *field);
-/* *t = a new tensor with the next bytes: nc_readwide of rowmajor.h, or pages of
+/* *t = a new tensor with the next bytes: nc_readelements of
+   rowmajor.h, or pages of
    the file if they are wanted, and have the elements as they are in memory. */
 int nc_newread(Tensor **t, Reader *r, DType type, int nd, const int64_t size[],
-               int wide, int swap);
+               int swap);
 /* *t = a tensor of the pages at byte `at' of the file; NULL if they are not
    wanted, do not have the elements or are few. */
 int nc_mapblock(Tensor **t, Reader *r, int64_t at, DType type, int nd,

@@ -75,7 +75,7 @@ static int load_idx(Tensor **t, Archive *a, int64_t i) {
   (void)i;
   TRY(nc_seekread(&f->r, 4 + 4 * f->t.nd));
   nc_count(0, f->r.left);
-  return nc_newread(t, &f->r, f->t.dtype, f->t.nd, f->t.size, 0, swap);
+  return nc_newread(t, &f->r, f->t.dtype, f->t.nd, f->t.size, swap);
 }
 
 static int idx_info(TensorInfo *t, Archive *a, int64_t i) {

@@ -17,8 +17,7 @@ int nc_loadraw(Tensor **t, const Source *from, const RawFormat *f, int nd,
   *t = NULL;
   TRY(nc_openfrom(&r, from));
   status = nc_seekread(&r, f->offset < r.size ? f->offset : r.size);
-  if (status == NC_OK)
-    status = nc_newread(t, &r, f->dtype, nd, size, f->wide, f->swap);
+  if (status == NC_OK) status = nc_newread(t, &r, f->dtype, nd, size, f->swap);
   if (status == NC_OK) nc_count(0, nc_numel(*t) * nc_dtypesize(f->dtype));
   nc_closeread(&r);
   return status;

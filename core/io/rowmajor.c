@@ -148,60 +148,12 @@ int nc_readelements(Reader *r, Tensor *t, int swap) {
   return NC_OK;
 }
 
-DType nc_storeddtype(char kind, int64_t bytes, int *wide) {
-  const DType t = nc_dtypeof(kind, bytes);
-  const int lacks =
-      t == DT_NONE && kind == 'u' && nc_dtypeof('i', bytes) != DT_NONE;
-  *wide = lacks ? (int)bytes : 0;
-  return lacks ? nc_dtypeof('i', bytes < 8 ? 2 * bytes : 8) : t;
-}
-
 static int is_text(const char *s, size_t n, const char *text) {
   return strlen(text) == n && memcmp(s, text, n) == 0;
 }
 
-DType nc_storednamed(const char *name, size_t n, int *wide) {
-  char text[8];
-  *wide = 0;
-  for (int t = 0; t < DT_COUNT; t++)
-    if (is_text(name, n, nc_dtypename((DType)t))) return (DType)t;
-  for (int bytes = 2; bytes <= 8; bytes *= 2) {
-    snprintf(text, sizeof text, "uint%d", 8 * bytes);
-    if (is_text(name, n, text)) return nc_storeddtype('u', bytes, wide);
-  }
-  return DT_NONE;
-}
-
-/* t[at..] = n unsigned integers of `wide' bytes; fails if one is too large. */
-static int widen(const Reader *r, Tensor *t, int64_t at, const unsigned char *p,
-                 int64_t n, int wide) {
-  for (int64_t i = 0; i < n; i++, p += wide) {
-    uint16_t small;
-    uint32_t middle;
-    uint64_t v;
-    if (wide == 2) memcpy(&small, p, 2), v = small;
-    else if (wide == 4) memcpy(&middle, p, 4), v = middle;
-    else memcpy(&v, p, 8);
-    if (v > INT64_MAX)
-      return nc_failfile(NC_EVALUE, r->path,
-                         "data: element %lld of uint64 is %llu, beyond int64",
-                         (long long)(at + i) + 1, (unsigned long long)v);
-    if (t->dtype == DT_i32) ((int32_t *)nc_data(t))[at + i] = (int32_t)v;
-    else ((int64_t *)nc_data(t))[at + i] = (int64_t)v;
-  }
-  return NC_OK;
-}
-
-int nc_readwide(Reader *r, Tensor *t, int wide, int swap) {
-  unsigned char buf[4096];
-  const int64_t n = nc_numel(t);
-  if (wide == 0) return nc_readelements(r, t, swap);
-  for (int64_t at = 0, k; at < n; at += k) {
-    k = (int64_t)sizeof buf / wide;
-    if (k > n - at) k = n - at;
-    TRY(nc_readblock(r, buf, k * wide, "data"));
-    if (swap) nc_swapbytes(buf, k * wide, wide);
-    TRY(widen(r, t, at, buf, k, wide));
-  }
-  return NC_OK;
+DType nc_storednamed(const char *name, size_t n) {
+  int t = 0;
+  while (t < DT_COUNT && !is_text(name, n, nc_dtypename((DType)t))) t++;
+  return (DType)t;
 }

@@ -34,8 +34,5 @@ int nc_savewith(const Sink *to, const void *head, int64_t n, Tensor *t,
                 int swap);
 /* Fills the dense tensor t with the next bytes of r. */
 int nc_readelements(Reader *r, Tensor *t, int swap);
-/* The same from unsigned integers of `wide' bytes, which t, of int32 or int64,
-   holds unless they are beyond it.  0: as nc_readelements. */
-int nc_readwide(Reader *r, Tensor *t, int wide, int swap);
 
 #endif

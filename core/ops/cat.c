@@ -44,6 +44,21 @@ static DType common_type(const Arg *a) {
   return type;
 }
 
+/* Fails for storage dtypes beside others: there is none for both. */
+static int check_storage(const Call *c) {
+  const Arg *a = &c->arg[0];
+  for (int i = 1; i < a->n; i++) {
+    const DType first = a->tensors[0]->dtype, t = a->tensors[i]->dtype;
+    if (t == first || !(nc_is_storage(t) || nc_is_storage(first))) continue;
+    nc_fail(NC_EDTYPE, "does not join %s and %s", nc_dtypename(first),
+            nc_dtypename(t));
+    nc_hint("convert element %d of the list: t:to(\"%s\")", i + 1,
+            nc_dtypename(first));
+    return mismatch(c, 0, i);
+  }
+  return NC_OK;
+}
+
 /* Copies x to y: to the part that starts at `at' along dimension d and is as
    long as x, or with `inserted' to position `at' of a dimension d that x
    lacks. */
@@ -127,6 +142,7 @@ int nc_op_cat(Call *c) {
   int first = 0, dim, r;
   if (a->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
   TRY(check_devices(c));
+  TRY(check_storage(c));
   for (int i = 0; i < a->n; i++)
     if (a->tensors[i]->nd == 0) {
       nc_fail(NC_ESHAPE, "tensor %d has no dimensions", i + 1);
@@ -159,6 +175,7 @@ int nc_op_stack(Call *c) {
   int dim, r;
   if (list->n == 0) return nc_fail(NC_EVALUE, "no tensors are given");
   TRY(check_devices(c));
+  TRY(check_storage(c));
   a = list->tensors[0];
   for (int i = 1; i < list->n; i++) {
     const Tensor *t = list->tensors[i];

@@ -10,13 +10,20 @@
 #include "core/trace_internal.h"
 
 #define OPERATOR(op, ...) OPERATOR_AS(op, op, __VA_ARGS__)
-#define OPERATOR_AS(other, op, class, signature, doc)               \
-  { #op,           OF_CLASS(GRADCLASS_##class),     signature, doc, \
-    nc_op_##other, TAKES_COMPLEX(GRADCLASS_##class) },
-/* The bit that COMPLEX(..) adds to a class. */
+#define OPERATOR_AS(other, op, class, signature, doc) \
+  { #op,                                              \
+    OF_CLASS(GRADCLASS_##class),                      \
+    signature,                                        \
+    doc,                                              \
+    nc_op_##other,                                    \
+    TAKES_COMPLEX(GRADCLASS_##class),                 \
+    TAKES_STORAGE(GRADCLASS_##class) },
+/* The bits that COMPLEX(..) and MOVES(..) add to a class. */
 #define GRADCLASS_COMPLEX(class) GRADCLASS_##class | 16
+#define GRADCLASS_MOVES(class) GRADCLASS_##class | 16 | 32
 #define OF_CLASS(c) (GradClass)((c)&15)
 #define TAKES_COMPLEX(c) (((c)&16) || (c) == GRADCLASS_VIEW)
+#define TAKES_STORAGE(c) (((c)&32) || (c) == GRADCLASS_VIEW)
 const OperatorInfo nc_operators[OPERATOR_COUNT] = {
 #include "core/operators.def"
 };

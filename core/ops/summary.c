@@ -200,13 +200,21 @@ static void extremes(Part *q, const double *x, int64_t n) {
   }
 }
 
-static void integers(Part *q, const int64_t *v, double *x, int64_t n) {
+static void integers(Part *q, int64_t *v, double *x, int64_t n) {
   q->imin = q->imax = v[0];
   for (int64_t i = 0; i < n; i++) {
     q->imin = v[i] < q->imin ? v[i] : q->imin;
     q->imax = v[i] > q->imax ? v[i] : q->imax;
     x[i] = (double)v[i];
   }
+}
+
+/* The same of uint64: in imin and imax the highest bit is inverted, so that
+   int64 has the order. */
+static void unsigned_integers(Part *q, int64_t *v, double *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) v[i] ^= INT64_MIN;
+  integers(q, v, x, n);
+  for (int64_t i = 0; i < n; i++) x[i] = (double)(uint64_t)(v[i] ^ INT64_MIN);
 }
 
 /* Merges q into p. */
@@ -239,7 +247,7 @@ static int64_t block(const Scan *s, Part *q, double *x, int64_t i, int64_t n) {
   q->firstbad = -1;
   if (nc_is_exact(s->type)) {
     fetch(s, (char *)v, i, n);
-    integers(q, v, x, n);
+    (s->type == DT_u64 ? unsigned_integers : integers)(q, v, x, n);
   } else fetch(s, (char *)x, i, n);
   total = sum(x, n, NULL);
   if (!isfinite(total) && (n = sift(q, s, x, i, n)) > 0)
@@ -355,8 +363,8 @@ static void conclude(Summary *y, const Scan *s, const Part *p) {
   y->max = p->n ? p->max : (double)NAN;
   y->mean = p->n ? p->mean : (double)NAN;
   y->std = p->n ? sqrt(p->m2 / (double)p->n) : (double)NAN;
-  y->imin = p->imin;
-  y->imax = p->imax;
+  y->imin = s->type == DT_u64 ? p->imin ^ INT64_MIN : p->imin;
+  y->imax = s->type == DT_u64 ? p->imax ^ INT64_MIN : p->imax;
   if (nc_is_exact(s->type)) y->constant = p->imin == p->imax;
   else
     y->constant =

@@ -156,6 +156,7 @@ static int run_loop(Tensor *y, Op op, int grad_index, DType common,
   if (op == OP_gelu && par[0] == 0) op = OP__gelu_erf; /* without tanh */
   bytes = nc_iter_start(&k, op, common, y, in, n, par);
   k.grad_index = grad_index;
+  if (nc_is_storage(common)) nc_move_as_bits(&k);
   if (k.n == 0) return NC_OK;
   if (!dense) {
     set_strided(&k, y, in);
@@ -484,7 +485,8 @@ static NC_NOINLINE int general_apply(Tensor **y, Op op, const Arg args[], int n,
     in[j].t = args[j].t;
     in[j].s = args[j].s;
   }
-  r = convert_and_run(y, op, in, n, par, out, copy);
+  r = op == OP_eq || op == OP_ne ? nc_make_comparable(in, n, copy) : NC_OK;
+  if (r == NC_OK) r = convert_and_run(y, op, in, n, par, out, copy);
   for (int j = 0; j < n; j++) nc_release(copy[j]);
   return r;
 }

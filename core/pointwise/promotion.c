@@ -82,7 +82,33 @@ int nc_refuse_complex(void) {
   return NC_EDTYPE;
 }
 
+/* The first operand of a storage dtype; n: there is none. */
+static int storage_operand(const Arg in[], int n) {
+  int i = 0;
+  while (i < n && (in[i].t == NULL || !nc_is_storage(in[i].t->dtype))) i++;
+  return i;
+}
+
+/* clone and where move elements of one storage dtype, and numbers that have a
+   place in it; operand 0 is number `first' of the operation. */
+static int check_storage(DType *common, Op op, const Arg in[], int n,
+                         int first) {
+  const int at = storage_operand(in, n);
+  const DType t = in[at].t->dtype;
+  if (op != OP_clone && nc_opinfo[op].kind != CHOOSE_OP)
+    return nc_refuse_storage(t, at + first);
+  for (int i = 0; i < n; i++)
+    if (in[i].t ? in[i].t->dtype != t : in[i].s.kind > nc_category(t))
+      return nc_refuse_storage(t, at + first);
+  for (int i = 0; i < n; i++)
+    if (in[i].t == NULL) TRY(nc_checkfits(in[i].s, t));
+  *common = t;
+  return NC_OK;
+}
+
 int nc_common_dtype(DType *common, Op op, const Arg in[], int n) {
+  if (storage_operand(in, n) < n)
+    return check_storage(common, op, in, n, nc_opinfo[op].kind == CHOOSE_OP);
   DType t = nc_resulttype(in, n);
   Category c = nc_category(t);
   *common = t;

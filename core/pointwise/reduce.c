@@ -101,6 +101,8 @@ static int reduce_dtypes(DType *cast, DType *result, Op op, Tensor *x,
   *cast = dtype == DT_NONE ? x->dtype : dtype;
   if (nc_is_complex(*cast) && !nc_opinfo[op].takes_complex)
     return nc_refuse_complex();
+  if (nc_is_storage(*cast))
+    return nc_refuse_storage(*cast, dtype == DT_NONE ? 0 : -1);
   if (dtype != DT_NONE && nc_opinfo[op].types != CLASS_BOOL_AS_INT)
     *result = dtype;
   if (dtype == DT_NONE || nc_opinfo[op].types == CLASS_FLOAT_ONLY) {

@@ -226,6 +226,71 @@ SCALAR bf16_s bf16_fromfloat(float v) {
 }
 
 /*
+** Floats of 8 bits, in the same way.  What is beyond the largest number,
+** infinity too, becomes that number in float8_e4m3fn, infinity in float8_e5m2.
+*/
+SCALAR float f8e4m3_tofloat(f8e4m3_s h) {
+  uint32_t sign = (uint32_t)(h.bits & 0x80) << 24;
+  uint32_t body = (uint32_t)(h.bits & 0x7f) << 20;
+  uint32_t magic = 0x7b800000;            /* 2^120 rebiases the exponent */
+  float f, scale;
+  memcpy(&f, &body, 4);
+  memcpy(&scale, &magic, 4);
+  f *= scale;
+  memcpy(&body, &f, 4);
+  body = (h.bits & 0x7f) == 0x7f ? 0x7fc00000 : body;
+  body |= sign;
+  memcpy(&f, &body, 4);
+  return f;
+}
+
+SCALAR f8e4m3_s f8e4m3_fromfloat(float v) {
+  uint32_t u, sign, normal, tiny, align = 0x46800000; /* 2^14 aligns the bits */
+  float f, h;
+  f8e4m3_s r;
+  memcpy(&u, &v, 4);
+  sign = (u >> 24) & 0x80;
+  u &= 0x7fffffff;
+  normal = (u - 0x3c000000 + 0x7ffff + ((u >> 20) & 1)) >> 20;
+  memcpy(&f, &u, 4);
+  memcpy(&h, &align, 4);
+  f += h;
+  memcpy(&tiny, &f, 4);
+  tiny -= align;
+  normal = u >= 0x3c800000 ? normal : tiny;          /* subnormal or zero */
+  normal = u >= 0x43e80000 ? 0x7e : normal;          /* from 464: 448 */
+  normal = u > 0x7f800000 ? 0x7f : normal;           /* nan */
+  r.bits = (uint8_t)(sign | normal);
+  return r;
+}
+
+SCALAR float f8e5m2_tofloat(f8e5m2_s h) {
+  f16_s wide;
+  wide.bits = (uint16_t)(h.bits << 8);
+  return f16_tofloat(wide);
+}
+
+SCALAR f8e5m2_s f8e5m2_fromfloat(float v) {
+  uint32_t u, sign, normal, tiny, align = 0x43000000; /* 2^7 aligns the bits */
+  float f, h;
+  f8e5m2_s r;
+  memcpy(&u, &v, 4);
+  sign = (u >> 24) & 0x80;
+  u &= 0x7fffffff;
+  normal = (u - 0x38000000 + 0xfffff + ((u >> 21) & 1)) >> 21;
+  memcpy(&f, &u, 4);
+  memcpy(&h, &align, 4);
+  f += h;
+  memcpy(&tiny, &f, 4);
+  tiny -= align;
+  normal = u >= 0x38800000 ? normal : tiny;          /* subnormal or zero */
+  normal = u >= 0x47800000 ? 0x7c : normal;          /* overflow */
+  normal = u > 0x7f800000 ? 0x7f : normal;           /* nan */
+  r.bits = (uint8_t)(sign | normal);
+  return r;
+}
+
+/*
 ** The next number after a towards b, by bits: without branches, so that a loop
 ** over it is vector code.
 */
@@ -291,6 +356,22 @@ SCALAR int32_t f32_toi32(float x) {
          : x == x             ? INT32_MIN
                               : 0;
 }
+
+SCALAR uint64_t f64_tounsigned(double x) {
+  return x >= 18446744073709551616.0 ? UINT64_MAX
+         : x >= 9223372036854775808.0
+             ? (uint64_t)(int64_t)(x - 9223372036854775808.0) + (1ull << 63)
+         : x > 0 ? (uint64_t)(int64_t)x
+                 : 0;
+}
+
+#define UNSIGNED_FROM(to, name, integer, category)             \
+  SCALAR integer f64_to##to(double x) {                        \
+    const uint64_t v = f64_tounsigned(x), most = (integer)-1;  \
+    return (integer)(v < most ? v : most);                     \
+  }
+STORAGE_INTEGERS(UNSIGNED_FROM)
+#undef UNSIGNED_FROM
 
 #define NARROWED_FROM(from, real, to, integer, most)                        \
   SCALAR integer from##_to##to(real x) {                                    \

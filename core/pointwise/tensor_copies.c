@@ -24,14 +24,16 @@ static Scalar convert(Scalar v, DType t) {
   if (c == NC_COMPLEX) return nc_complex(nc_tofloat(v), nc_imag(v));
   if (c == NC_FLOAT) return nc_float(nc_tofloat(v));
   if (v.kind == NC_FLOAT && c == NC_INT)
-    v = nc_int(t == DT_i32 ? f64_toi32(v.f) : f64_toi64(v.f));
+    v = nc_int(t == DT_i32   ? f64_toi32(v.f)
+               : t == DT_u64 ? (int64_t)f64_tou64(v.f)
+                             : f64_toi64(v.f));
   if (v.kind == NC_FLOAT) v = nc_int(v.f != 0);
   if (c == NC_BOOL) v.i = v.i != 0;
   return (Scalar){ c, { v.i }, 0, 0 };
 }
 
 /* Returns whether type t can represent v.  Types without a sign accept negative
-   integers, which wrap: uint8 down to -255. */
+   integers, which wrap: uint8 down to -255, uint64 all that int64 has. */
 static int fits_in(Scalar v, DType t) {
   const double f = nc_tofloat(v);
   int64_t low, high;
@@ -40,6 +42,7 @@ static int fits_in(Scalar v, DType t) {
            fits_in(nc_float(v.im), t);
   if (v.kind == NC_BOOL || t == DT_b8) return 1;
   if (!nc_is_integer(t)) return !isfinite(f) || fabs(f) <= nc_largest(t);
+  if (t == DT_u64) return v.kind == NC_INT || (f >= 0 && f < 0x1p64);
   nc_exact_range(t, &low, &high);
   if (v.kind == NC_INT) return v.i >= (low ? low : -high) && v.i <= high;
   return f >= (double)low && f <= (double)high && f < 0x1p63;
@@ -60,7 +63,7 @@ int nc_checkfits(Scalar v, DType t) {
 }
 
 int nc_checkholds(int64_t v, DType t) {
-  if ((t == DT_u8 && v < 0) || (t == DT_b8 && v >> 1))
+  if ((nc_dtypekind(t) == 'u' && v < 0) || (t == DT_b8 && v >> 1))
     return nc_error_doesnotfit(nc_int(v), t);
   return nc_checkfits(nc_int(v), t);
 }

@@ -102,7 +102,8 @@ static int is_narrow(DType t) {
 /* The dtype that the policy wants t to have. */
 static DType wanted_dtype(const Tensor *t, Policy policy) {
   const DType lower = nc_context->autocast[device_kind(nc_device(t))];
-  if (lower == DT_NONE || !nc_is_real(t->dtype) || t->dtype == DT_f64)
+  if (lower == DT_NONE || !nc_is_real(t->dtype) || t->dtype == DT_f64 ||
+      nc_is_storage(t->dtype))
     return t->dtype;
   if (policy == LOWER) return lower;
   return is_narrow(t->dtype) ? DT_f32 : t->dtype;

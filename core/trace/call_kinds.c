@@ -60,31 +60,41 @@ static int end_operator(int r, Call *c) {
   return nc_error_call(r, nc_operators[c->op].name, c->arg, NC_MAXARG);
 }
 
-/* Fails if the operator takes no complex tensors or numbers, and one is here.
+/* Fails if the operator does not take the dtype t: of argument `at', or, if
+   that is -1, of the result that is asked for. */
+static int check_dtype(const Call *c, DType t, int at) {
+  const OperatorInfo *o = &nc_operators[c->op];
+  if (nc_is_complex(t) && !o->takes_complex) return nc_refuse_complex();
+  return nc_is_storage(t) && !o->takes_storage ? nc_refuse_storage(t, at)
+                                               : NC_OK;
+}
+
+/* Fails if a dtype or a complex number is here that the operator does not take.
    Nothing below looks: a kernel would read other elements than there are. */
-static int check_complex(const Call *c) {
+static int check_dtypes(const Call *c) {
   const Arg *a = c->arg;
-  if (nc_operators[c->op].takes_complex) return NC_OK;
-  for (int i = 0; i < NC_MAXARG; i++)
-    if ((a[i].t && nc_is_complex(a[i].t->dtype)) ||
-        (a[i].dtype != DT_NONE && nc_is_complex(a[i].dtype)))
-      return nc_refuse_complex();
-    else if (a[i].t == NULL && nc_imag(a[i].s) != 0)
+  if (nc_operators[c->op].takes_storage) return NC_OK;
+  for (int i = 0; i < NC_MAXARG; i++) {
+    if (a[i].t) TRY(check_dtype(c, a[i].t->dtype, i));
+    if (a[i].dtype != DT_NONE) TRY(check_dtype(c, a[i].dtype, -1));
+    if (a[i].t == NULL && nc_imag(a[i].s) != 0 &&
+        !nc_operators[c->op].takes_complex)
       return nc_fail(NC_EDTYPE, "does not take complex numbers: it needs real "
                                 "ones, such as the re and im of a number");
+  }
   for (int i = 0; a[0].tensors && i < a[0].n; i++)
-    if (nc_is_complex(a[0].tensors[i]->dtype)) return nc_refuse_complex();
+    TRY(check_dtype(c, a[0].tensors[i]->dtype, 0));
   return NC_OK;
 }
 
 static int run_operator(Call *c) {
-  int r = check_complex(c);
+  int r = check_dtypes(c);
   if (r == NC_OK) r = nc_operators[c->op].fn(c);
   return end_operator(r, c);
 }
 
 static int record_operator(Call *c) {
-  int r = check_complex(c);
+  int r = check_dtypes(c);
   if (r == NC_OK) r = nc_record_operator(c);
   return end_operator(r, c);
 }

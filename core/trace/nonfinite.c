@@ -20,10 +20,11 @@ static int isfloat(const Tensor *t) {
 
 /* A finite sum has finite terms.  The converse does not hold. */
 static int sum_is_finite(int *yes, Tensor *t) {
+  const DType type = nc_computed_dtype(t->dtype);
   Tensor *sum;
   Scalar v;
   int r;
-  TRY(nc_reduce(&sum, OP_sum, t, ~0u, 0, DT_NONE, NULL, NULL));
+  TRY(nc_reduce(&sum, OP_sum, t, ~0u, 0, type, NULL, NULL));
   r = nc_item(&v, sum);
   nc_release(sum);
   *yes = r == NC_OK && isfinite(v.f);

@@ -106,6 +106,9 @@ typedef struct Cast {
 } Cast;
 
 cudaError_t nc_casts(int from, int to, const Cast *c, cudaStream_t stream);
+/* The same, not `dense', where one of the types is a storage dtype. */
+cudaError_t nc_storage_casts(int from, int to, const Cast *c,
+                             cudaStream_t stream);
 
 /* Copies between layouts.  Two dimensions are divided into tiles; y is
    contiguous along dimension 0 of these, x along dimension 1. */

@@ -361,6 +361,7 @@ static int aligned(const void *p, DType t) {
 }
 
 static int cast(const Device *d, const TensorIter *k) {
+  const int storage = nc_is_storage(k->type[0]) || nc_is_storage(k->type[1]);
   Cast c;
   memset(&c, 0, sizeof c);
   c.y = k->p[0];
@@ -369,8 +370,9 @@ static int cast(const Device *d, const TensorIter *k) {
   nc_record_use(d, k->p[0]);
   nc_record_use(d, k->p[1]);
   c.dense =
-      k->nd == 0 || (k->nd == 1 && k->step[0][0] == 1 && k->step[1][0] == 1 &&
-                     aligned(c.y, k->type[0]) && aligned(c.x, k->type[1]));
+      !storage &&
+      (k->nd == 0 || (k->nd == 1 && k->step[0][0] == 1 && k->step[1][0] == 1 &&
+                      aligned(c.y, k->type[0]) && aligned(c.x, k->type[1])));
   if (c.dense) {
     c.n = (uint32_t)(k->n / NC_CASTWIDTH);
     c.tail = (uint32_t)(k->n % NC_CASTWIDTH);
@@ -382,7 +384,8 @@ static int cast(const Device *d, const TensorIter *k) {
   }
   return nc_check_op_launch(
       d, k,
-      nc_casts((int)k->type[1], (int)k->type[0], &c, nc_current_stream(d)));
+      (storage ? nc_storage_casts : nc_casts)((int)k->type[1], (int)k->type[0],
+                                              &c, nc_current_stream(d)));
 }
 
 /*

@@ -77,7 +77,12 @@ typedef enum nacre_dtype {
   NACRE_FLOAT32,
   NACRE_FLOAT64,
   NACRE_COMPLEX64,           /* elements are two floats, the real part first */
-  NACRE_COMPLEX128
+  NACRE_COMPLEX128,
+  NACRE_UINT16,              /* from here on: stored, moved, converted */
+  NACRE_UINT32,
+  NACRE_UINT64,
+  NACRE_FLOAT8_E4M3FN,
+  NACRE_FLOAT8_E5M2
 } nacre_dtype;
 
 #define NACRE_MAXDIM 8

@@ -57,6 +57,12 @@ local function integer_difference(a, b, d)
   return nacre.where(d:gt(2.0 ^ 62), d, (a - b):double():abs())
 end
 
+-- int64 with the same differences.
+local function ordered(x)
+  return x.dtype == "int64" and x or
+         x:view "int64":bitwise_xor(math.mininteger)
+end
+
 -- How many differences exceed the tolerances; nan and inf always do.
 local function count_beyond(d, B, o)
   local limit = B:abs() * (o.rtol or 0) + (o.atol or 0)
@@ -71,8 +77,8 @@ end
 local function measure_piece(s, a, b, first, o)
   local A, B = widest(a), widest(b)
   local d = absolute_difference(A, B)
-  if a.dtype == "int64" and b.dtype == "int64" then
-    d = integer_difference(a, b, d)
+  if a.dtype == b.dtype and (a.dtype == "int64" or a.dtype == "uint64") then
+    d = integer_difference(ordered(a), ordered(b), d)
   end
   s.beyond = s.beyond + count_beyond(d, B, o)
   s.different = s.different + d:gt(0):sum():item()

@@ -69,7 +69,7 @@ function View:elements(first, last, from, to)
   else
     part = part:narrow(1, first, last - first + 1)
   end
-  return part:t():cpu():totable()
+  return grid.values(part:t():cpu())
 end
 
 -- The index in the tensor of the row at a place of the order.
@@ -179,7 +179,7 @@ function View:status()
   local value = self:elements(self.row, self.row, self.column, self.column)
   local text = self.t.dtype:find "float" and
                numbers.shortest(value[1][1], self.t.dtype) or
-               tostring(value[1][1])
+               numbers.integer(value[1][1], self.t.dtype)
   local parts = {("%s[%s] = %s"):format(self.name, index, text), self.about}
   if self.sliced then
     parts[#parts + 1] = ("slice of dim %d"):format(self.sliced)
@@ -204,7 +204,7 @@ end
 -- The places of the rows in the order of a column: nan last, equal ones in
 -- their own order.
 function View:ordered(descending)
-  local column = self:plane():select(2, self.column):detach()
+  local column = facts.computable(self:plane():select(2, self.column):detach())
   local nan = facts.isfloat(column) and column:isnan() or nil
   if not nan or not nan:any():item() then
     return stable_order(column, descending):cpu()

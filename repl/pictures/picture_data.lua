@@ -55,7 +55,7 @@ function data.tensor(v, what)
     return nil, ("%s is complex; %s:abs(), %s:angle() and %s.real are real")
            :format(what, what, what, what)
   end
-  return v:detach()
+  return facts.computable(v:detach())
 end
 
 --

@@ -95,7 +95,7 @@ local NAMES = {"grey", "grey with alpha", "rgb", "rgba"}
 -- The image of a tensor, no larger than a screen unless `whole', and a text
 -- "640x480 rgb, 0..255"; or nil and why there is none.
 function image.of(t, whole)
-  local images, why = batch(t)
+  local images, why = batch(facts.computable(t))
   if not images then return nil, why end
   local n, all = images:size(1), images:size(1)
   if n > SHEET then n, images = SHEET, images:narrow(1, 1, SHEET) end

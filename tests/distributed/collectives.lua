@@ -28,6 +28,8 @@ end
 
 local DTYPES = {"bool", "uint8", "int8", "int16", "int32", "int64", "float16",
                 "bfloat16", "float32", "float64"}
+-- These are not folded.
+local STORED = {"uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2"}
 local SHAPES = {{}, {1}, {5}, {0}, {2, 3}, {3, 0, 2}, {7, 1, 5}}
 local FOLDS = {"sum", "mean", "prod", "min", "max", "band", "bor", "bxor"}
 
@@ -73,8 +75,8 @@ end
 
 -- Calls fn for every dtype and shape, with the data of all ranks, and of this
 -- one.
-local function each_tensor(fn)
-  for _, dtype in ipairs(DTYPES) do
+local function each_tensor(dtypes, fn)
+  for _, dtype in ipairs(dtypes) do
     for _, shape in ipairs(SHAPES) do
       seed = seed + 1
       local all = {}
@@ -90,7 +92,7 @@ local function fits(fold, dtype)
 end
 
 -- ---- folds
-each_tensor(function(all, mine, dtype)
+each_tensor(DTYPES, function(all, mine, dtype)
   for i, fold in ipairs(FOLDS) do
     if fits(fold, dtype) then
       local want, root = folded(fold, all), i % size
@@ -113,8 +115,13 @@ each_tensor(function(all, mine, dtype)
   end
 end)
 
+for _, dtype in ipairs(STORED) do
+  local ok, e = pcall(dist.all_reduce, nacre.ones(2):to(dtype))
+  assert(not ok and tostring(e):find("sum does not compute with " .. dtype), e)
+end
+
 -- ---- copies
-each_tensor(function(all, mine, dtype, shape)
+local function check_copies(all, mine, dtype, shape)
   local stacked = nacre.stack(all)
   local root = seed % size
   local x = with_gaps(mine)
@@ -148,7 +155,9 @@ each_tensor(function(all, mine, dtype, shape)
   out = nacre.zeros_like(stacked)
   dist.all_to_all(out, nacre.stack(blocks))
   same(out, nacre.stack(want), "all_to_all of tensors, %s", dtype)
-end)
+end
+each_tensor(DTYPES, check_copies)
+each_tensor(STORED, check_copies)
 
 -- ---- tensors of other sizes for each rank
 local sent, received = {}, {}

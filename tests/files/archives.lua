@@ -241,7 +241,7 @@ local bad = {
   {'{"a":' .. entry("F99", "1", 0, 4) .. "}",
    '"a": the dtype F99 is not supported', "1234"},
   {'{"a":' .. entry("F8_E4M3", "2", 0, 1) .. "}",
-   '"a": F8_E4M3[2] does not take bytes 0 to 1', "1"},
+   '"a": float8_e4m3fn[2] does not take bytes 0 to 1', "1"},
   {'{"a":' .. entry("F32", "2", 0, 4) .. "}",
    '"a": float32[2] does not take bytes 0 to 4'},
   {'{"a":' .. entry("F32", "1", 4, 0) .. "}", "does not take bytes 4 to 0"},

@@ -12,6 +12,7 @@ local samples = {
   permute = function(t) return {t, {2, 1}} end,
   unflatten = function(t) return {t, 1, {2, 1}} end,
   diagonal = function(t) return {t, 1, 1, 2} end,
+  _view_dtype = function(t) return {t, "uint8"} end,
   randint = function() return {1, 9, {2, 2}} end,
   randint_like = function(t) return {t, 1, 9} end,
   uniform_ = function(t) return {t, 0, 1} end,

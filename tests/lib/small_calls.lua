@@ -9,11 +9,11 @@ local function operators()
   local path = here .. "../../core/operators.def"
   local file = assert(io.open(path), "no " .. path)
   local ops = {}
-  for name in file:read("a"):gmatch "\nOPERATOR[^\n]-([%w_]+), %u+," do
+  for name in file:read("a"):gmatch "\nOPERATOR[^\n]-([%w_]+), [%u()]+," do
     ops[#ops + 1] = {name = name}
   end
   file:close()
-  assert(#ops > 40, "where are the operators?")
+  assert(#ops > 200, "where are the operators?")
   return ops
 end
 

@@ -52,7 +52,6 @@ assert(x.ids.dtype == "int64" and x.ids[3] == 2)
 assert(x.refer == nil)
 """
 
-WIDER = {"u2": "i4", "u4": "i8", "u8": "i8"}
 FOREIGN = {
     "text": "holds texts", "compound": "holds compound data",
     "swapped": "holds compound data", "mixed": "holds compound data",
@@ -60,7 +59,6 @@ FOREIGN = {
     "deep": "it has 10 dimensions", "external": "its data are in other files",
     "virtual": "its data are in other files",
     "huge": "read parts of it: {names={...}, slice={{1,100}}}",
-    "beyond": "18446744073709551615 is beyond int64",
 }
 
 
@@ -122,8 +120,7 @@ def check_reading(nacre, folder):
     with h5py.File(path) as f:
         for name in got.files:
             want = f[name][()]
-            kind = want.dtype.str[1:]
-            assert got[name].dtype == np.dtype(WIDER.get(kind, kind)), name
+            assert got[name].dtype == np.dtype(want.dtype.str[1:]), name
             assert got[name].shape == want.shape, name
             assert np.array_equal(got[name], want), name
             count += 1
@@ -162,13 +159,14 @@ def check_left_out(nacre, folder):
     for options in "", ", {names={'x'}}":
         good(nacre, f"local t, a = nacre.load(arg[1]{options}) "
              "assert(t.x[3] == 2 and a.x.ok == 5 and a['/'].ok == 5) "
-             "for _, o in pairs(a) do assert(next(o, 'ok') == nil and "
-             "not o.list and not o.deep and not o._FillValue) end", path)
+             "for _, o in pairs(a) do assert(not o.deep and "
+             "o._FillValue == 2.0^64 and o.list.dtype == 'uint64' and "
+             "o.list:view('int64')[2] == math.mininteger) end", path)
 
 
 def check_writing(nacre, folder, compressed):
     given, path = os.path.join(folder, "c.npz"), os.path.join(folder, "c.h5")
-    codes = "b1 i1 u1 i2 i4 i8 f2 f4 f8 c8 c16".split()
+    codes = "b1 i1 u1 i2 u2 i4 u4 i8 u8 f2 f4 f8 c8 c16".split()
     want = dict(arrays(codes, "="))
     np.savez(given, **want)
     good(nacre, WRITE, given, path, compressed)
@@ -196,7 +194,6 @@ def check_foreign(nacre, folder):
                               ("mixed", [("r", "f4"), ("i", "f8")]),
                               ("integers", [("r", "i4"), ("i", "i4")])):
             f[name] = np.zeros(2, members)
-        f["beyond"] = np.array([2**64 - 1], "u8")
         f["null"] = h5py.Empty("f4")
         f["deep"] = np.zeros((1,) * 10)
         f.create_dataset("external", shape=(4,), dtype="f4",

@@ -84,9 +84,7 @@ def expected(array):
     if array.dtype == bool:
         array = (np.ascontiguousarray(array).view(np.uint8) != 0
                  ).reshape(array.shape)
-    wider = {"u2": "i4", "u4": "i8", "u8": "i8"}
-    native = np.dtype(wider.get(array.dtype.str[1:], array.dtype))
-    native = native.newbyteorder("=")
+    native = array.dtype.newbyteorder("=")
     return written(np.ascontiguousarray(array.astype(native))
                    .reshape(array.shape))
 

@@ -15,7 +15,8 @@ t = nacre.ones(3, 4)
 opt = {}
 
 local DTYPES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 " ..
-               "float64 complex64 complex128"
+               "float64 complex64 complex128 uint16 uint32 uint64 " ..
+               "float8_e4m3fn float8_e5m2"
 
 local function set(text, closing)
   local words = {}

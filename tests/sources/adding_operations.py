@@ -143,10 +143,12 @@ os.remove(path)
 
 
 def steps(text):
-    """The blocks of a section: (path, "new", "the end" or an anchor, code)."""
-    form = r"^`([^`\n]+)`, (new|at the end|after `([^`\n]+)`):\n\n```\w*\n(.*?)^```$"
-    for path, how, anchor, code in re.findall(form, text, re.M | re.S):
-        yield path, anchor or how, code
+    """The blocks of a section: (path, "new", "at the end", "after" or "instead of"
+    with an anchor, code)."""
+    form = (r"^`([^`\n]+)`, (new|at the end|(after|instead of) `([^`\n]+)`):\n\n"
+            r"```\w*\n(.*?)^```$")
+    for path, how, where, anchor, code in re.findall(form, text, re.M | re.S):
+        yield path, (where or how, anchor), code
 
 
 def recipes():
@@ -156,17 +158,19 @@ def recipes():
     return {name: list(steps(sections[name])) for name in ALLOWED}
 
 
-def added(old, anchor, code, path):
-    if anchor == "new":
+def added(old, place, code, path):
+    how, anchor = place
+    if how == "new":
         assert old is None, f"{path} is not new"
         return code
     assert old is not None, f"there is no {path}"
-    if anchor == "at the end":
+    if how == "at the end":
         return old + code
     lines = old.splitlines(keepends=True)
     at = [i for i, line in enumerate(lines) if line.startswith(anchor)]
     assert at, f"{path} has no line that begins with {anchor}"
-    return "".join(lines[:at[0] + 1]) + code + "".join(lines[at[0] + 1:])
+    kept = at[0] + (how == "after")
+    return "".join(lines[:kept]) + code + "".join(lines[at[0] + 1:])
 
 
 def originals():
@@ -207,12 +211,12 @@ def changed():
         print(f"{name}: {len(touched)} files, {len(product)} of the product")
         assert len(product) <= ALLOWED[name][0], f"{name}: {sorted(product)}"
         assert len(touched) <= ALLOWED[name][1], f"{name}: {sorted(touched)}"
-        for path, anchor, code in list_:
+        for path, place, code in list_:
             old = files.get(path)
             if old is None:
                 old = read(f"{SOURCES}/{path}")
                 old = old and old.decode()
-            files[path] = added(old, anchor, code, path)
+            files[path] = added(old, place, code, path)
     return files
 
 

@@ -40,6 +40,9 @@ from lua_text import run  # noqa: E402  pylint: disable=C0413
 DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32,
           torch.int64, torch.float16, torch.bfloat16, torch.float32,
           torch.float64]
+DTYPES += [getattr(torch, name) for name in
+           "uint16 uint32 uint64 float8_e4m3fn float8_e5m2".split()
+           if hasattr(torch, name)]
 LEGACY = "_use_new_zipfile_serialization"
 AGAIN = "nacre.save(arg[2], nacre.load(arg[1]))"
 
@@ -132,12 +135,10 @@ def check_structure(nacre, folder):
 
 
 def check_unsigned(nacre, folder):
-    wide = {"a": torch.tensor([1, 65535], dtype=torch.uint16),
-            "b": torch.tensor([2**32 - 1], dtype=torch.uint32),
-            "c": torch.tensor([2**63 - 1], dtype=torch.uint64)}
-    compare(nacre, folder, wide, {"a": torch.tensor([1, 65535]).int(),
-                                  "b": torch.tensor([2**32 - 1]),
-                                  "c": torch.tensor([2**63 - 1])})
+    compare(nacre, folder, {
+        "a": torch.tensor([1, 65535], dtype=torch.uint16),
+        "b": torch.tensor([2**32 - 1], dtype=torch.uint32),
+        "c": torch.tensor([2**63 - 1, 2**64 - 1], dtype=torch.uint64)})
 
 
 def check_training(nacre, folder):
@@ -226,21 +227,20 @@ def check_objects(nacre, folder):
                  "b": numpy.bool_(True), "u": numpy.uint8(200)},
                 {"i": -3, "f": 0.5, "b": True, "u": 200})
         a = numpy.arange(-3, 3.0).reshape(2, 3)
+        given = {"a": a, "t": a.T, "big": a.astype(">f4"),
+                 "none": numpy.zeros((0, 3)), "one": numpy.array(7),
+                 "bytes": bytearray(b"a\xff")}
+        want = {"a": torch.tensor(a), "t": torch.tensor(a.T),
+                "big": torch.tensor(a).float(),
+                "none": torch.zeros(0, 3).double(), "one": torch.tensor(7),
+                "bytes": b"a\xff"}
+        if hasattr(torch, "uint16"):
+            state = numpy.random.RandomState(1).get_state()[:2]
+            given |= {"u": numpy.array([1, 65535], "u2"), "state": state}
+            want |= {"u": torch.tensor([1, 65535], dtype=torch.uint16),
+                     "state": ("MT19937", torch.tensor(state[1]))}
         for protocol in 2, 4:
-            compare(nacre, folder,
-                    {"a": a, "t": a.T, "big": a.astype(">f4"),
-                     "u": numpy.array([1, 65535], "u2"),
-                     "none": numpy.zeros((0, 3)), "one": numpy.array(7),
-                     "state": numpy.random.RandomState(1).get_state()[:2],
-                     "bytes": bytearray(b"a\xff")},
-                    {"a": torch.tensor(a), "t": torch.tensor(a.T),
-                     "big": torch.tensor(a).float(),
-                     "u": torch.tensor([1, 65535]).int(),
-                     "none": torch.zeros(0, 3).double(), "one": torch.tensor(7),
-                     "state": ("MT19937", torch.tensor(
-                         numpy.random.RandomState(1).get_state()[1].astype(
-                             "int64"))), "bytes": b"a\xff"},
-                    pickle_protocol=protocol)
+            compare(nacre, folder, given, want, pickle_protocol=protocol)
     path = f"{folder}/objects.pt"
     script = """
 local c = nacre.load(arg[1], {unknown = "table"})
@@ -268,8 +268,8 @@ def check_beside(nacre, folder):
         collections.defaultdict(list, a=[1]), 1j, {None: 1}, pathlib.Path("x"),
         torch.ones(2).storage(), torch.float32, torch.nn.ReLU,
         fractions.Fraction(1, 3), enum.Enum("E", "A").A.__class__]
-    if hasattr(torch, "float8_e4m3fn"):
-        others.append(torch.ones(2).to(torch.float8_e4m3fn))
+    if hasattr(torch, "float8_e4m3fnuz"):
+        others.append(torch.ones(2).to(torch.float8_e4m3fnuz))
     if numpy:
         others += [numpy.float64(1), numpy.ones(2), {"rng":
                    numpy.random.default_rng(1).bit_generator.state}]

@@ -37,6 +37,13 @@ local function decimal_text(x, digits)
   return (text:gsub("(%.%d-)0+$", "%1"):gsub("%.$", ".0"))
 end
 
+-- An integer of a dtype; of uint64 x has the bits.
+function numbers.integer(x, dtype)
+  if dtype ~= "uint64" or x >= 0 then return tostring(x) end
+  local tenth = (x >> 1) // 5
+  return ("%d%d"):format(tenth, x - 10 * tenth)
+end
+
 -- The shortest text from which the same float of the dtype can be read.
 function numbers.shortest(x, dtype)
   if special(x) then return special(x) end

@@ -12,6 +12,8 @@ facts.floats = {
   float32 = {bits = 23, least = -126, kept = 6, needed = 9},
   float16 = {bits = 10, least = -14, kept = 3, needed = 5},
   bfloat16 = {bits = 7, least = -126, kept = 2, needed = 4},
+  float8_e4m3fn = {bits = 3, least = -6, kept = 1, needed = 3},
+  float8_e5m2 = {bits = 2, least = -14, kept = 1, needed = 2},
 }
 
 function facts.istensor(v)
@@ -27,6 +29,13 @@ end
 function facts.typename(v) return facts.istensor(v) and "tensor" or type(v) end
 
 function facts.isfloat(t) return facts.floats[t.dtype] ~= nil end
+
+-- By storage dtype: the one to compute in.
+local computed = {uint16 = "int32", uint32 = "int64", uint64 = "float64",
+                  float8_e4m3fn = "float32", float8_e5m2 = "float32"}
+
+-- t, or what it holds in a dtype to compute with.
+function facts.computable(t) return t:to(computed[t.dtype] or t.dtype) end
 
 function facts.iscomplex(t) return t.dtype:find "^complex" ~= nil end
 

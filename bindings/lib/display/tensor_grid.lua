@@ -23,7 +23,8 @@ local grid = {}
 
 -- Half types have fewer digits: at most so many after the point of a number
 -- with a power of ten.
-local digits = {float16 = {power = 3}, bfloat16 = {power = 2}}
+local digits = {float16 = {power = 3}, bfloat16 = {power = 2},
+                float8_e4m3fn = {power = 1}, float8_e5m2 = {power = 1}}
 
 local function finite(v)
   local list = {}
@@ -157,6 +158,12 @@ local function complex_texts(v, dtype, precision, with)
   return list
 end
 
+-- The elements of t as grid.column takes them: those of uint64 as int64, which
+-- has their bits.
+function grid.values(t)
+  return (t.dtype == "uint64" and t:view "int64" or t):totable()
+end
+
 -- The texts of the numbers v, and the width of the longest. `with' is the
 -- common format of several columns.
 function grid.column(v, dtype, precision, with)
@@ -164,7 +171,7 @@ function grid.column(v, dtype, precision, with)
   if facts.parts[dtype] then
     text = complex_texts(v, dtype, precision, with)
   elseif not dtype:find "float" then
-    for i, x in ipairs(v) do text[i] = tostring(x) end
+    for i, x in ipairs(v) do text[i] = numbers.integer(x, dtype) end
   elseif precision == "full" then
     for i, x in ipairs(v) do text[i] = numbers.shortest(x, dtype) end
   else
@@ -197,8 +204,8 @@ end
 local function ends(lines, t, n, room, opts)
   local dtype, gutter = t.dtype, #tostring(n) + 2
   local m = math.min(n // 2, math.max(40, room))
-  local first = t:narrow(1, 1, m):totable()
-  local last = t:narrow(1, n - m + 1, m):totable()
+  local first = grid.values(t:narrow(1, 1, m))
+  local last = grid.values(t:narrow(1, n - m + 1, m))
   local some = table.move(first, 1, math.min(m, 40), 1, {})
   table.move(last, math.max(1, m - 39), m, #some + 1, some)
   local _, w = grid.column(some, dtype, opts.precision)
@@ -226,7 +233,7 @@ function grid.vector(lines, t, n, opts)
   local gutter = #tostring(n) + 2
   local room = opts.width - gutter
   if n > 100 then return ends(lines, t, n, room, opts) end
-  local text, w = grid.column(t:totable(), t.dtype, opts.precision)
+  local text, w = grid.column(grid.values(t), t.dtype, opts.precision)
   local per = math.max(1, room // (w + 2))
   if (n - 1) // per + 4 > opts.maxlines then
     return ends(lines, t, n, room, opts)
@@ -265,7 +272,7 @@ local function corners(t, rows, columns)
   local value = {}
   for _, r in ipairs(rows) do
     for _, c in ipairs(columns) do
-      local part = t:narrow(1, r[1], r[2]):narrow(2, c[1], c[2]):totable()
+      local part = grid.values(t:narrow(1, r[1], r[2]):narrow(2, c[1], c[2]))
       for i, row in ipairs(part) do
         local to = value[r[1] + i - 1] or {}
         value[r[1] + i - 1] = table.move(row, 1, #row, c[1], to)

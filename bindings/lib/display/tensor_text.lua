@@ -65,7 +65,7 @@ local function constant(t, s, opts)
      s.seen < s.n then
     return nil
   end
-  if not facts.isfloat(t) then return ("%d"):format(s.imin) end
+  if not facts.isfloat(t) then return numbers.integer(s.imin, t.dtype) end
   if s.posinf > 0 then return "inf" end
   if s.neginf > 0 then return "-inf" end
   local text = shorten(s.min, opts, t.dtype)
@@ -95,7 +95,8 @@ local function moment_fields(t, s, opts)
   local complex = facts.iscomplex(t)          -- the statistics are of abs
   if not facts.isfloat(t) and not complex then
     local mean = about == "" and numbers.mean or numbers.brief
-    return {"min " .. about .. s.imin, "max " .. about .. s.imax,
+    return {"min " .. about .. numbers.integer(s.imin, t.dtype),
+            "max " .. about .. numbers.integer(s.imax, t.dtype),
             "mean " .. about .. mean(s.mean)}
   end
   local list = {}
@@ -198,7 +199,7 @@ end
 -- The header with the memory of the elements; repeated elements of an expanded
 -- dimension count once.
 local function header(t, size, opts)
-  local bytes, strides = (tonumber(t.dtype:match "%d+$") or 8) / 8, t:stride()
+  local bytes, strides = t:element_size(), t:stride()
   for d, s in ipairs(size) do
     if strides[d] > 0 or s == 0 then bytes = bytes * s end
   end
@@ -217,7 +218,7 @@ end
 
 -- "3.1416  float32[] cpu"
 local function scalar(t, opts)
-  local text = grid.column({t:item()}, t.dtype, opts.precision)
+  local text = grid.column({grid.values(t)}, t.dtype, opts.precision)
   return text[1] .. "  " .. kind(t)
 end
 

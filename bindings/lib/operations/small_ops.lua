@@ -143,9 +143,12 @@ define("can_cast", "from:dtype, to:dtype -> boolean",
        "may a result of dtype from be written to a tensor of dtype to?",
        function(from, to) return category(from) <= category(to) end)
 
--- bits, bits of the fraction, largest exponent, reliable decimal digits
+-- bits, bits of the fraction, largest exponent, reliable decimal digits; the
+-- largest number where nan is in its place
 local floats = {float16 = {16, 10, 15, 3}, bfloat16 = {16, 7, 127, 2},
-                float32 = {32, 23, 127, 6}, float64 = {64, 52, 1023, 15}}
+                float32 = {32, 23, 127, 6}, float64 = {64, 52, 1023, 15},
+                float8_e4m3fn = {8, 3, 7, 0, 448.0},
+                float8_e5m2 = {8, 2, 15, 0}}
 
 define("finfo", "dtype:dtype=nil -> table",
        "of a float dtype, the default one if none is given, or that of the "
@@ -161,14 +164,15 @@ function(dtype)
          ("nacre.iinfo(\"%s\")"):format(dtype))
   end
   local eps, tiny = 2.0 ^ -f[2], 2.0 ^ (1 - f[3])
-  local most = (2 - eps) * 2.0 ^ f[3]
+  local most = f[5] or (2 - eps) * 2.0 ^ f[3]
   return {dtype = dtype, bits = f[1], eps = eps, max = most, min = -most,
           tiny = tiny, smallest_normal = tiny,
           resolution = tonumber("1e-" .. f[4])}
 end)
 
 define("iinfo", "dtype:dtype -> table",
-       "of an integer dtype: bits, max, min",
+       "of an integer dtype: bits, max, min; max of uint64 is 2.0^64, the "
+       .. "nearest number of Lua",
 function(dtype)
   local bits = tonumber(dtype:match "int(%d+)$")
   if not bits then
@@ -176,13 +180,16 @@ function(dtype)
          ("nacre.finfo(\"%s\")"):format(dtype))
   end
   local signed = dtype:sub(1, 1) == "i"
-  local most = (1 << (signed and bits - 1 or bits)) - 1
+  local most = bits == 64 and not signed and 2.0 ^ 64 or
+               (1 << (signed and bits - 1 or bits)) - 1
   return {dtype = dtype, bits = bits, max = most,
           min = signed and -most - 1 or 0}
 end)
 
 define("is_signed", "self -> boolean", "true if the dtype can hold negative numbers",
-       function(self) return self.dtype ~= "bool" and self.dtype ~= "uint8" end)
+function(self)
+  return self.dtype ~= "bool" and not self.dtype:find "^uint"
+end)
 
 define("is_same_size", "self, other:tensor -> boolean", "true if both have the same shape",
 function(self, other)

@@ -3,6 +3,7 @@
 ** csv_write.c - nc_savetext: writes a matrix as CSV text.  Floats have the
 ** fewest digits that read back as the same element of their dtype.
 */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,10 +89,14 @@ static int format_float(char buf[MAXNUMBER], double x, DType type) {
 static int write_element(CsvWriter *o, const Tensor *t, int64_t offset) {
   char buf[MAXNUMBER];
   Scalar v;
+  if (t->dtype == DT_u64)
+    return put(o, buf,
+               snprintf(buf, sizeof buf, "%" PRIu64,
+                        ((const uint64_t *)nc_data(t))[offset]));
   TRY(nc_read(&v, t, offset));
   return put(o, buf,
              v.kind == NC_FLOAT
-                 ? format_float(buf, v.f, t->dtype)
+                 ? format_float(buf, v.f, nc_computed_dtype(t->dtype))
                  : snprintf(buf, sizeof buf, "%lld", (long long)v.i));
 }
 

@@ -239,7 +239,7 @@ static int load_gguf(Tensor **t, Archive *a, int64_t i) {
   TRY(nc_seekread(&f->r, e->begin));
   nc_count(0, e->bytes);
   if (e->type->convert == NULL)
-    return nc_newread(t, &f->r, info.dtype, e->nd, e->size, 0, nc_bigendian());
+    return nc_newread(t, &f->r, info.dtype, e->nd, e->size, nc_bigendian());
   TRY(nc_new(t, &nc_cpu, DT_f32, e->nd, e->size));
   return nc_release_failed(convert_blocks(f, e, *t), t, 1);
 }

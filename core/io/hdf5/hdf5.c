@@ -181,11 +181,9 @@ static int is_boolean(hid_t type) {
          has_members(type, "FALSE", "TRUE");
 }
 
-/* Numbers of uint64 that int64 does not hold are an error. */
 static DType integer_dtype(hid_t type) {
-  int wide;
-  return nc_storeddtype(nc_hdf5.Tget_sign(type) ? 'i' : 'u',
-                        (int64_t)nc_hdf5.Tget_size(type), &wide);
+  return nc_dtypeof(nc_hdf5.Tget_sign(type) ? 'i' : 'u',
+                    (int64_t)nc_hdf5.Tget_size(type));
 }
 
 static DType float_dtype(hid_t type) {
@@ -225,7 +223,7 @@ DType nc_hdf5_dtype(hid_t type) {
 }
 
 const char *nc_hdf5_typename(hid_t type) {
-  static const char *const names[] = { "unsigned integers of 64 bits",
+  static const char *const names[] = { "integers of an unusual size",
                                        "floats of more than 64 bits",
                                        "times",
                                        "texts",
@@ -242,25 +240,11 @@ const char *nc_hdf5_typename(hid_t type) {
              : "data of an unknown type";
 }
 
-int nc_hdf5_is_uint64(hid_t type) {
-  return nc_hdf5.Tget_class(type) == H5_INTEGER &&
-         nc_hdf5.Tget_size(type) == 8 && !nc_hdf5.Tget_sign(type);
-}
-
-hid_t nc_hdf5_memorytype(DType t, hid_t type) {
-  if (nc_hdf5_is_uint64(type)) return nc_hdf5.Tcopy(*nc_hdf5.T_NATIVE_UINT64);
+hid_t nc_hdf5_memorytype(DType t) {
   return nc_hdf5type(t == DT_b8 ? DT_i8 : t);
 }
 
-int nc_hdf5_check(void *p, int64_t n, DType t, hid_t type, const char *label) {
-  const int64_t *v = p;
+void nc_hdf5_make_booleans(void *p, int64_t n, DType t) {
   uint8_t *b = p;
-  if (t == DT_b8)
-    for (int64_t i = 0; i < n; i++) b[i] = b[i] != 0;
-  if (nc_hdf5_is_uint64(type))
-    for (int64_t i = 0; i < n; i++)
-      if (v[i] < 0)
-        return nc_failfile(NC_EDTYPE, label, "%llu is beyond int64",
-                           (unsigned long long)v[i]);
-  return NC_OK;
+  for (int64_t i = 0; t == DT_b8 && i < n; i++) b[i] = b[i] != 0;
 }

@@ -151,16 +151,14 @@ hid_t nc_hdf5type(DType t);
 DType nc_hdf5_dtype(hid_t type);
 const char *nc_hdf5_typename(hid_t type); /* "texts" */
 
-/* The type in memory of elements that a file holds as `type': a bool is read
-   as a number, for a file may hold any. */
-hid_t nc_hdf5_memorytype(DType t, hid_t type);
-
-int nc_hdf5_is_uint64(hid_t type);
+/* The type in memory of elements of dtype t: a bool is read as a number, for a
+   file may hold any. */
+hid_t nc_hdf5_memorytype(DType t);
 
 /* A '/' in a name separates groups; metadata are attributes of the root. */
 int nc_savehdf5(const Sink *to, const FileContents *c);
 
-/* Makes n bools at p 0 or 1; fails if a number of uint64 is beyond int64. */
-int nc_hdf5_check(void *p, int64_t n, DType t, hid_t type, const char *label);
+/* Makes n elements at p 0 or 1 if they are of bool. */
+void nc_hdf5_make_booleans(void *p, int64_t n, DType t);
 
 #endif

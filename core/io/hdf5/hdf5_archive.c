@@ -204,7 +204,7 @@ static int read_elements(Tensor **t, Hdf5Archive *h, const Hdf5Reply *r) {
     return nc_failfile(NC_EFILE, h->a.path,
                        "data: they lie beyond the end of the file");
   TRY(nc_seekread(&h->file, r->offset));
-  return nc_newread(t, &h->file, r->info.dtype, r->info.nd, r->info.size, 0, 0);
+  return nc_newread(t, &h->file, r->info.dtype, r->info.nd, r->info.size, 0);
 }
 
 static int read_dataset(Tensor **t, Archive *a, const Hdf5Request *q) {

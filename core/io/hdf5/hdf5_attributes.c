@@ -76,9 +76,8 @@ static int read_texts(Attribute *x, const Hdf5File *h, hid_t id, hid_t type,
   return status;
 }
 
-static int read_numbers(Attribute *x, hid_t id, hid_t stored,
-                        const TensorInfo *info) {
-  const hid_t type = nc_hdf5_memorytype(info->dtype, stored);
+static int read_numbers(Attribute *x, hid_t id, const TensorInfo *info) {
+  const hid_t type = nc_hdf5_memorytype(info->dtype);
   int status;
   if (type < 0) return nc_failhdf5(x->object, x->name);
   status = nc_new(&x->value, &nc_cpu, info->dtype, info->nd, info->size);
@@ -87,9 +86,8 @@ static int read_numbers(Attribute *x, hid_t id, hid_t stored,
     status = nc_failhdf5(x->object, x->name);
   nc_hdf5.Tclose(type);
   nc_release_failed(status, &x->value, 1);
-  if (status == NC_OK && nc_hdf5_check(nc_data(x->value), nc_numel(x->value),
-                                       info->dtype, stored, x->object) != NC_OK)
-    nc_release_failed(NC_EVALUE, &x->value, 1); /* beyond int64: left out */
+  if (status == NC_OK)
+    nc_hdf5_make_booleans(nc_data(x->value), nc_numel(x->value), info->dtype);
   return status;
 }
 
@@ -108,8 +106,7 @@ static int read_value(Attribute *x, const Hdf5File *h, hid_t id, hid_t type,
   x->scalar = info.nd == 0;
   TRY(nc_checksize(&n, info.dtype, info.nd, info.size));
   if (n > NC_SPARSE) return NC_OK;
-  return text ? read_texts(x, h, id, type, n)
-              : read_numbers(x, id, type, &info);
+  return text ? read_texts(x, h, id, type, n) : read_numbers(x, id, &info);
 }
 
 static int read_attribute(Attribute *x, const Hdf5File *h, hid_t object) {

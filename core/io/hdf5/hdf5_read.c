@@ -130,9 +130,9 @@ static int check_layout(const Dataset *d) {
 
 /* Where the elements lie, if they do as they are in memory. */
 static int64_t find_elements(const Dataset *d) {
-  const hid_t type = nc_hdf5_memorytype(d->info.dtype, d->type);
+  const hid_t type = nc_hdf5_memorytype(d->info.dtype);
   int64_t bytes, at = -1;
-  if (type >= 0 && d->info.dtype != DT_b8 && !nc_hdf5_is_uint64(d->type) &&
+  if (type >= 0 && d->info.dtype != DT_b8 &&
       nc_checksize(&bytes, d->info.dtype, d->info.nd, d->info.size) == NC_OK &&
       nc_hdf5.Pget_layout(d->created) == H5_CONTIGUOUS &&
       nc_hdf5.Tequal(type, d->type) > 0 &&
@@ -217,7 +217,7 @@ static int read_scalar(const Dataset *d, hid_t type, BlockTaker *p) {
   TRY(p->room(p, &memory, bytes));
   if (nc_hdf5.Dread(d->id, type, 0, 0, 0, memory) < 0)
     return nc_failhdf5(d->label, "data");
-  TRY(nc_hdf5_check(memory, 1, d->info.dtype, d->type, d->label));
+  nc_hdf5_make_booleans(memory, 1, d->info.dtype);
   return p->take(p, memory, bytes);
 }
 
@@ -234,15 +234,14 @@ static int read_blocks(const Dataset *d, hid_t type, const TensorSlice *s,
     void *memory;
     TRY(p->room(p, &memory, n * row));
     TRY(read_rows(d, type, s, first, n, memory));
-    TRY(nc_hdf5_check(memory, n * row / item, d->info.dtype, d->type,
-                      d->label));
+    nc_hdf5_make_booleans(memory, n * row / item, d->info.dtype);
     TRY(p->take(p, memory, n * row));
   }
   return NC_OK;
 }
 
 int nc_hdf5_read(const Dataset *d, const TensorSlice *s, BlockTaker *p) {
-  const hid_t type = nc_hdf5_memorytype(d->info.dtype, d->type);
+  const hid_t type = nc_hdf5_memorytype(d->info.dtype);
   if (type < 0) return nc_failhdf5(d->label, "type");
   const int status = read_blocks(d, type, s, p);
   nc_hdf5.Tclose(type);

@@ -135,9 +135,20 @@ static int write_dataset(const Hdf5Writer *w, const char *name,
   return status;
 }
 
+/* Fails for a dtype that HDF5 and h5py have no type for. */
+static int check_dtype(const Hdf5Writer *w, const Tensor *t) {
+  if (strchr("biufcB", nc_dtypekind(t->dtype))) return NC_OK;
+  nc_failfile(NC_EDTYPE, w->path, "the .h5 format has no %s",
+              nc_dtypename(t->dtype));
+  nc_hint("t:to(\"float32\") keeps every value; .safetensors has %s",
+          nc_dtypename(t->dtype));
+  return NC_EDTYPE;
+}
+
 /* Through a dense copy on the CPU, if t is none itself. */
 static int write_tensor(const Hdf5Writer *w, const NamedTensor *x) {
   Temps temps = { 0 };
+  TRY(check_dtype(w, x->t));
   Tensor *t = nc_temps_dense(&temps, nc_temps_todevice(&temps, x->t, &nc_cpu));
   int status = temps.status;
   if (status == NC_OK) {

@@ -87,7 +87,7 @@ static int check_size(Reader *r, const NpyHeader *h, int *more) {
   if (nc_checksize(&n, h->dtype, h->nd, h->size) != NC_OK)
     return nc_failfile(NC_EFILE, r->path, "shape: (%s) is beyond 64 bits",
                        nc_shapetext(shape, h->nd, h->size));
-  bytes = n * (h->wide ? h->wide : nc_dtypesize(h->dtype));
+  bytes = n * nc_dtypesize(h->dtype);
   const int64_t left = r->left;
   *more = 0;
   if (bytes < left) TRY(find_second_array(r, bytes, more));
@@ -112,7 +112,7 @@ int nc_read_npydata(Tensor **out, Reader *r, NpyHeader *h) {
   const int64_t left = r->left;
   int status;
   if (h->fortran) reverse(h->size, h->nd);
-  status = nc_newread(out, r, h->dtype, h->nd, h->size, h->wide, h->swap);
+  status = nc_newread(out, r, h->dtype, h->nd, h->size, h->swap);
   if (status == NC_ENOMEM) {
     char text[256];
     snprintf(text, sizeof text, "%.255s", nc_lasterror()->text);

@@ -12,7 +12,6 @@
 typedef struct NpyHeader {
   int major;                  /* version of the format */
   DType dtype;
-  int wide;                   /* see nc_readwide of rowmajor.h; or 0 */
   int swap;                   /* elements have the other byte order */
   int fortran;                /* the first dimension is the innermost */
   int nd;

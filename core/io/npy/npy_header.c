@@ -105,7 +105,7 @@ static int fail_descr(const HeaderParser *scan, const char *s, size_t n) {
 
 /* Sets the dtype for one by its whole name, as "float32"; 0: there is none. */
 static int set_named(NpyHeader *h, const char *name, size_t n) {
-  h->dtype = nc_storednamed(name, n, &h->wide);
+  h->dtype = nc_storednamed(name, n);
   return h->dtype != DT_NONE && is_numpy(nc_dtypekind(h->dtype));
 }
 
@@ -118,7 +118,7 @@ static int set_dtype(NpyHeader *h, const char *code, size_t n) {
     if (!isdigit((unsigned char)code[i])) return 0;
     bytes = 10 * bytes + code[i] - '0';
   }
-  h->dtype = nc_storeddtype(*code, bytes, &h->wide);
+  h->dtype = nc_dtypeof(*code, bytes);
   return h->dtype != DT_NONE;
 }
 

@@ -48,7 +48,7 @@ static int add_part(NpyStream *s, const NpyHeader *h) {
 }
 
 static int64_t part_bytes(const NpyHeader *h) {
-  int64_t n = h->wide ? h->wide : nc_dtypesize(h->dtype);
+  int64_t n = nc_dtypesize(h->dtype);
   for (int d = 0; d < h->nd; d++) n *= h->size[d];
   return n;
 }

@@ -49,8 +49,9 @@ static const OnnxType types[] = {
   { 14, "complex64",  'c', 8,  FIELD_FLOAT },
   { 15, "complex128", 'c', 16, FIELD_DOUBLE },
   { 16, "bfloat16",   'B', 2,  FIELD_INT32 },
-  { 8,  "string",         0, 0, 0 }, { 17, "float8e4m3fn",   0, 0, 0 },
-  { 18, "float8e4m3fnuz", 0, 0, 0 }, { 19, "float8e5m2",     0, 0, 0 },
+  { 17, "float8e4m3fn", '4', 1,  FIELD_INT32 },
+  { 19, "float8e5m2", '5', 1,  FIELD_INT32 },
+  { 8,  "string",         0, 0, 0 }, { 18, "float8e4m3fnuz", 0, 0, 0 },
   { 20, "float8e5m2fnuz", 0, 0, 0 }, { 21, "uint4",          0, 0, 0 },
   { 22, "int4",           0, 0, 0 }, { 23, "float4e2m1",     0, 0, 0 },
   { 24, "float8e8m0",     0, 0, 0 }, { 25, "uint2",          0, 0, 0 },
@@ -245,9 +246,7 @@ static int open_onnx(Archive *a, const Source *from) {
 static int onnx_info(TensorInfo *t, Archive *a, int64_t i) {
   const OnnxTensor *x = nc_onnx_tensor((OnnxFile *)a, i);
   const OnnxType *type = nc_onnx_type(x->type);
-  int wide;
-  t->dtype = type && type->kind ? nc_storeddtype(type->kind, type->bytes, &wide)
-                                : DT_NONE;
+  t->dtype = type && type->kind ? nc_dtypeof(type->kind, type->bytes) : DT_NONE;
   t->nd = x->nd;
   memcpy(t->size, x->size, sizeof t->size);
   if (t->dtype != DT_NONE) return NC_OK;
@@ -262,7 +261,6 @@ static int load_onnx(Tensor **t, Archive *a, int64_t i) {
   const OnnxType *type = nc_onnx_type(x->type);
   TensorInfo info = { .dtype = DT_NONE };
   int64_t n = 0;
-  int wide = 0;
   TRY(onnx_info(&info, a, i));
   if (info.dtype == DT_NONE)
     return nc_fail_foreign(a->path, a->name[i], info.foreign);
@@ -274,8 +272,7 @@ static int load_onnx(Tensor **t, Archive *a, int64_t i) {
   if (x->rawend - x->raw != n * type->bytes)
     return nc_onnx_fail(f, i, "its shape does not fit the bytes that it has");
   TRY(nc_seekread(&f->r, x->raw));
-  nc_storeddtype(type->kind, type->bytes, &wide);
-  return nc_newread(t, &f->r, info.dtype, x->nd, x->size, wide, nc_bigendian());
+  return nc_newread(t, &f->r, info.dtype, x->nd, x->size, nc_bigendian());
 }
 
 /* The first field is the version of the format, a small number. */

@@ -33,7 +33,7 @@ typedef struct OnnxFile {
 typedef struct OnnxType {
   int code;
   const char *name;
-  char kind;                  /* as of nc_storeddtype; 0: not read */
+  char kind;                  /* as of nc_dtypeof; 0: not read */
   int bytes;
   int field;                  /* of TensorProto: the elements as numbers */
 } OnnxType;

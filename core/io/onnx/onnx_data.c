@@ -69,7 +69,6 @@ int nc_onnx_load_typed(Tensor **t, OnnxFile *f, int64_t i, int64_t numel) {
   Elements e = { .n = numel * type->bytes, .item = type->bytes / parts };
   Reader r;
   void *p;
-  int wide = 0;
   /* a number takes at least a byte */
   if (numel > x->end - x->begin)
     return nc_onnx_fail(f, i, "it has fewer elements than its shape");
@@ -80,8 +79,8 @@ int nc_onnx_load_typed(Tensor **t, OnnxFile *f, int64_t i, int64_t numel) {
     status =
         nc_openfrom(&r, &(Source){ .path = f->a.path, .bytes = e.p, .n = e.n });
   if (status == NC_OK) {
-    const DType dtype = nc_storeddtype(type->kind, type->bytes, &wide);
-    status = nc_newread(t, &r, dtype, x->nd, x->size, wide, nc_bigendian());
+    const DType dtype = nc_dtypeof(type->kind, type->bytes);
+    status = nc_newread(t, &r, dtype, x->nd, x->size, nc_bigendian());
     nc_closeread(&r);
   }
   nc_hostfree(p, e.n + 1);
@@ -165,7 +164,7 @@ int nc_onnx_load_external(Tensor **t, OnnxFile *f, int64_t i, int64_t bytes) {
   Place place = { .length = -1 };
   char path[PATH_MAX];
   Reader r;
-  int wide = 0, status;
+  int status;
   TRY(find_place(&place, path, f, i));
   TRY(nc_openfrom(&r, &(Source){ .path = path, .map = f->map }));
   if (place.length < 0) place.length = bytes;
@@ -176,8 +175,8 @@ int nc_onnx_load_external(Tensor **t, OnnxFile *f, int64_t i, int64_t bytes) {
                           "in another file");
   else status = nc_seekread(&r, place.offset);
   if (status == NC_OK) {
-    const DType dtype = nc_storeddtype(type->kind, type->bytes, &wide);
-    status = nc_newread(t, &r, dtype, x->nd, x->size, wide, nc_bigendian());
+    const DType dtype = nc_dtypeof(type->kind, type->bytes);
+    status = nc_newread(t, &r, dtype, x->nd, x->size, nc_bigendian());
   }
   nc_closeread(&r);
   return status;

@@ -121,7 +121,7 @@ int nc_pt_load_legacy(PtFile *f, PickleStorage *s) {
   const int64_t n = nc_storage_elements(s);
   if (s->place == 0) return fail_storage(f, &key, "is not in the file");
   TRY(nc_seekread(&f->file, s->place));
-  TRY(nc_newread(&s->loaded, &f->file, s->dtype, 1, &n, s->wide, f->swap));
+  TRY(nc_newread(&s->loaded, &f->file, s->dtype, 1, &n, f->swap));
   nc_count(0, s->bytes);
   return NC_OK;
 }

@@ -24,7 +24,6 @@ typedef struct PickleStorage {
   int64_t key;                /* its text in the pickle, of `length' bytes */
   int length;
   DType dtype;                /* DT_NONE: bytes whose type a tensor tells */
-  int wide;                   /* see nc_readwide; 0: as dtype */
   int part;                   /* of which pickle it is; see Pickle */
   int foreign;                /* its dtype is none of ours */
   int inside;                 /* NC_V_TEXT, NC_V_BYTES: its elements are in the

@@ -63,9 +63,6 @@ static const struct {
 #define X(id, name, storage, category) { "torch", name, DTYPE, DT_NONE },
   DTYPES(X)
 #undef X
-  { "torch", "uint16", DTYPE, DT_NONE },
-  { "torch", "uint32", DTYPE, DT_NONE },
-  { "torch", "uint64", DTYPE, DT_NONE },
   { "collections", "OrderedDict", DICT, DT_NONE },
   { "collections", "Counter", DICT, DT_NONE },
   { "collections", "defaultdict", DEFAULT_DICT, DT_NONE },
@@ -268,7 +265,7 @@ int nc_pickle_storage(Pickle *k, int32_t *at, int32_t tuple) {
 }
 
 int64_t nc_storage_elements(const PickleStorage *s) {
-  return s->bytes / (s->wide ? s->wide : nc_dtypesize(s->dtype));
+  return s->bytes / nc_dtypesize(s->dtype);
 }
 
 /*
@@ -331,13 +328,9 @@ static int set_dtype(Pickle *k, PickleStorage *s, int32_t value) {
   const int64_t g = global_of(k, value, DTYPE);
   if (g < 0) return fail_arguments(k, "a tensor");
   const char *name = globals[g].name;
-  int wide;
-  const DType dtype = nc_storednamed(name, strlen(name), &wide);
-  if (s->dtype == DT_NONE) {
-    s->dtype = dtype;
-    s->wide = wide;
-  }
-  return s->dtype == dtype && s->wide == wide
+  const DType dtype = nc_storednamed(name, strlen(name));
+  if (s->dtype == DT_NONE) s->dtype = dtype;
+  return s->dtype == dtype
              ? NC_OK
              : nc_fail_pickle(k, "a storage is used with two dtypes");
 }

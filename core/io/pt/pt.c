@@ -149,8 +149,7 @@ int nc_pt_join_storages(PtFile *f) {
     s->same = order[i];
     if (last == NULL || !have_same_key(k, s, last)) continue;
     s->same = last->same;
-    if (s->dtype != last->dtype || s->wide != last->wide ||
-        s->bytes != last->bytes)
+    if (s->dtype != last->dtype || s->bytes != last->bytes)
       return nc_fail_pickle(k, "a storage is used with two dtypes or sizes");
   }
   return NC_OK;
@@ -233,8 +232,8 @@ static int load_inside(PtFile *f, PickleStorage *s) {
   }
   int status = nc_openfrom(&r, &from);
   if (status == NC_OK)
-    status = nc_newread(&s->loaded, &r, s->dtype, 1, &n, s->wide,
-                        s->big != nc_bigendian());
+    status =
+        nc_newread(&s->loaded, &r, s->dtype, 1, &n, s->big != nc_bigendian());
   nc_hostfree(block, s->bytes);
   return status;
 }
@@ -257,7 +256,7 @@ static int load_storage(PtFile *f, PickleStorage *s) {
     return nc_failfile(NC_EFILE, f->a.path, "storage %s is not in the file",
                        shown);
   snprintf(label, sizeof label, "%s: %s/%s", f->a.path, folder, shown);
-  if (!s->wide && !f->swap)
+  if (!f->swap)
     TRY(nc_map_member(&s->loaded, f->zip, i, label, s->dtype, 1, &n));
   if (s->loaded) return NC_OK;
   status = nc_openmember(&r, f->zip, i, label);
@@ -267,7 +266,7 @@ static int load_storage(PtFile *f, PickleStorage *s) {
                          "%lld",
                          (long long)r.left, (long long)s->bytes);
   if (status == NC_OK) status = nc_new(&s->loaded, &nc_cpu, s->dtype, 1, &n);
-  if (status == NC_OK) status = nc_readwide(&r, s->loaded, s->wide, f->swap);
+  if (status == NC_OK) status = nc_readelements(&r, s->loaded, f->swap);
   if (status == NC_OK) status = nc_readend(&r);
   nc_closemember(&r);
   if (status == NC_OK) nc_count(0, s->bytes);

@@ -111,7 +111,7 @@ static int array_dtype(const Pickle *k, int32_t at, PickleStorage *s) {
   s->big = nc_pickle_is(k, state[1], ">");
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (nc_pickle_is(k, argument[0], names[i][0])) {
-      s->dtype = nc_storednamed(names[i][1], strlen(names[i][1]), &s->wide);
+      s->dtype = nc_storednamed(names[i][1], strlen(names[i][1]));
       return 1;
     }
   return 0;
@@ -159,7 +159,7 @@ int nc_pickle_array(Pickle *k, int32_t at) {
   if (nc_pickle_items(k, part[1], item, 5) != 5 || !array_dtype(k, item[2], &s))
     return NC_OK;
   const FileValue *bytes = PICKLE_VALUE(k, item[4]);
-  const int64_t size = s.wide ? s.wide : nc_dtypesize(s.dtype);
+  const int64_t size = nc_dtypesize(s.dtype);
   s.count = array_shape(k, item[1], item[3], &t);
   s.bytes = count_bytes(k, item[4]);
   if (s.count < 0 || s.bytes != s.count * size) return NC_OK;

@@ -49,7 +49,7 @@ static int load_entry(Tensor **t, Archive *a, int64_t i) {
   const SafeEntry *e = &s->h.entry[i];
   TRY(check_entry(s, e));
   TRY(nc_seekread(&s->r, s->data + e->begin));
-  TRY(nc_newread(t, &s->r, e->dtype, e->nd, e->size, e->wide, nc_bigendian()));
+  TRY(nc_newread(t, &s->r, e->dtype, e->nd, e->size, nc_bigendian()));
   nc_count(0, e->end - e->begin);
   return NC_OK;
 }

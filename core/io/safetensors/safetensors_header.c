@@ -27,9 +27,9 @@ static const struct { const char *name; char kind; int bits; } dtypes[] = {
   { "U64", 'u', 64 }, { "I64", 'i', 64 },  { "F64", 'f', 64 },
   { "C64", 'c', 64 }, { "F32", 'f', 32 },  { "U32", 'u', 32 },
   { "I32", 'i', 32 }, { "BF16", 'B', 16 }, { "F16", 'f', 16 },
-  { "U16", 'u', 16 }, { "I16", 'i', 16 },  { "I8", 'i', 8 },
-  { "U8", 'u', 8 },   { "BOOL", 'b', 8 },
-  { "F8_E5M2", 0, 8 }, { "F8_E4M3", 0, 8 }, { "F8_E8M0", 0, 8 },
+  { "U16", 'u', 16 }, { "I16", 'i', 16 },
+  { "F8_E4M3", '4', 8 }, { "F8_E5M2", '5', 8 },
+  { "I8", 'i', 8 }, { "U8", 'u', 8 }, { "BOOL", 'b', 8 }, { "F8_E8M0", 0, 8 },
   { "F8_E4M3FNUZ", 0, 8 }, { "F8_E5M2FNUZ", 0, 8 },
   { "F6_E2M3", 0, 6 }, { "F6_E3M2", 0, 6 }, { "F4", 0, 4 },
 };
@@ -109,7 +109,7 @@ static int parse_dtype(HeaderParser *s, SafeEntry *e) {
   for (int i = 0; i < NAMES; i++)
     if (strcmp(dtypes[i].name, name) == 0) {
       e->bits = dtypes[i].bits;
-      e->dtype = nc_storeddtype(dtypes[i].kind, e->bits / 8, &e->wide);
+      e->dtype = nc_dtypeof(dtypes[i].kind, e->bits / 8);
     }
   if (e->dtype == DT_NONE) e->foreign = name;
   return NC_OK;

@@ -8,7 +8,6 @@
 typedef struct SafeEntry {
   const char *name;
   DType dtype;
-  int wide;                   /* see nc_readwide of rowmajor.h; or 0 */
   const char *foreign;        /* not NULL: a dtype that no tensor of ours has */
   int bits;                   /* of an element; 0: the dtype is not known */
   int nd;                     /* may be more than ours have; size: the first */

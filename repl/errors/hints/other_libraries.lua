@@ -144,8 +144,11 @@ local rows = {
    "ldl_factor_ex tensorinv tensorsolve", nil,
    "nacre.linalg has solve, inv, cholesky, lu_factor"},
   -- dtypes
-  {"uint16 uint32 uint64 ulonglong uint uintp uintc ushort", '"int64"',
-   "of the unsigned integers there is uint8"},
+  {"ulonglong uintp", '"uint64"'}, {"uint uintc", '"uint32"'},
+  {"ushort", '"uint16"'},
+  {"float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2", '"uint8"',
+   "has their bytes; of the floats of 8 bits there are float8_e4m3fn and " ..
+   "float8_e5m2"},
   {"float_ double_", '"float64"'}, {"single", '"float32"'},
   {"int_ intp longlong", '"int64"'}, {"intc", '"int32"'},
   {"bool_", '"bool"'}, {"ubyte", '"uint8"'},

@@ -110,8 +110,7 @@ static void fuzz_npy(const Source *from) {
     must(t == NULL && failed_well());
     return;
   }
-  /* uint16 and uint32 become wider */
-  must(nc_numel(t) * nc_dtypesize(t->dtype) < 2 * from->n);
+  must(nc_numel(t) * nc_dtypesize(t->dtype) <= from->n);
   must(nc_save(&(Sink){ "x", 1, &bytes }, t) == NC_OK);
   const Source back = { "x", nc_data(bytes), nc_numel(bytes), 0 };
   must(nc_loadnpy(&u, &back) == NC_OK);
@@ -128,8 +127,7 @@ static void fuzz_npy(const Source *from) {
 */
 /* May a tensor of an archive that can be opened be refused so? */
 static int may_fail(FileFormat f) {
-  return f != FORMAT_safetensors || nc_lasterror()->code == NC_EDTYPE ||
-         strstr(nc_lasterror()->text, "beyond int64") != NULL;
+  return f != FORMAT_safetensors || nc_lasterror()->code == NC_EDTYPE;
 }
 
 /* Reads at most 16 tensors, or all; their bytes in memory. */
