@@ -9,14 +9,15 @@
 #include "core/pointwise/scalar.h"
 
 int nc_refuse_storage(DType t, int at) {
+  const char *of = at < 0 ? "" : nc_operandtext(at);
   nc_fail(NC_EDTYPE, "does not compute with %s, which is a storage dtype",
           nc_dtypename(t));
   if (at < 0)
     nc_hint("compute in another dtype, then t:to(\"%s\")", nc_dtypename(t));
-  else if (!nc_is_exact(t)) nc_hint("{%d}:float() can be computed with", at);
+  else if (!nc_is_exact(t)) nc_hint("%s:float() can be computed with", of);
   else
-    nc_hint("{%d}:%s() or {%d}:float() can be computed with", at,
-            nc_computed_dtype(t) == DT_i32 ? "int" : "long", at);
+    nc_hint("%s:%s() or %s:float() can be computed with", of,
+            nc_computed_dtype(t) == DT_i32 ? "int" : "long", of);
   return NC_EDTYPE;
 }
 
@@ -74,7 +75,7 @@ static int make_uint64_comparable(Arg in[], int n, Tensor *copy[]) {
     if (in[j].t && in[j].t->dtype != DT_u64) {
       nc_fail(NC_EDTYPE, "does not compare uint64 with %s",
               nc_dtypename(in[j].t->dtype));
-      nc_hint("{%d}:to(\"uint64\")", j);
+      nc_hint("%s:to(\"uint64\")", nc_operandtext(j));
       return NC_EDTYPE;
     }
   for (int j = 0; j < n; j++) {
