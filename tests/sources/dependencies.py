@@ -14,12 +14,12 @@ import unittest
 
 # At most so many objects of the product, each counted once if several libraries
 # are made of it, and which kernels (.cu) at all.
-LIMITS = {"core/operators.def": (68, r"$."),
-          "core/ops.def": (135, r"/((complex_)?pointwise|reduce)\w*\.cu"),
+LIMITS = {"core/operators.def": (69, r"$."),
+          "core/ops.def": (136, r"/((complex_)?pointwise|reduce)\w*\.cu"),
           "core/files.h": (85, r"$."), "core/fusion.h": (20, r"$."),
           "core/trace.h": (41, r"$."), "core/accelerator.h": (45, r"$."),
-          "core/autograd.h": (76, r"$."), "core/library.h": (25, r"$."),
-          "core/tape.h": (60, r"$."), "core/op.h": (95, r"$.")}
+          "core/autograd.h": (77, r"$."), "core/library.h": (25, r"$."),
+          "core/tape.h": (61, r"$."), "core/op.h": (97, r"$.")}
 
 
 def users(log, sources, build):
@@ -56,11 +56,11 @@ class Planted(unittest.TestCase):
         return list(violations(users(log, "/s", "/s/build")))
 
     def test_too_many(self):
-        many = [f"core/{i}.c.o" for i in range(69)]
+        many = [f"core/{i}.c.o" for i in range(70)]
         self.assertEqual(self.said("core/operators.def", *many[1:]), [])
         self.assertEqual(self.said("core/operators.def", *many[1:],
                                    "tests/unit/x.c.o"), [])
-        self.assertIn("69 objects", *self.said("core/operators.def", *many))
+        self.assertIn("70 objects", *self.said("core/operators.def", *many))
 
     def test_two_libraries(self):
         twice = [f"cuda/{name}.dir/{i}.c.o" for name in ("a", "b")

@@ -121,6 +121,9 @@ function(self, spacing, dims, order)
   local out = {}
   for i, d in ipairs(dims) do
     local s = list and spacing[i] or spacing
+    if type(s) ~= "number" and not nacre.is_tensor(s) then
+      fail(op, ("a spacing is a number or a tensor, not a %s"):format(type(s)))
+    end
     if self:size(d) <= order then
       fail(op, ("dimension %d of {self} has %s, edge_order %d needs %d")
                :format(d, all.elements(self:size(d)), order, order + 1), nil,

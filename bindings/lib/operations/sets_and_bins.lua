@@ -219,6 +219,7 @@ define("ravel_multi_index", "multi_index:tensors, dims:size",
 function(places, shape)
   local op, y = "ravel_multi_index", nil
   shape = sizes_of(op, shape)
+  if #places == 0 then fail(op, "needs a tensor of positions") end
   if #places ~= #shape then
     fail(op, ("%d tensors of positions for %d dimensions"):format(#places,
                                                                   #shape))
