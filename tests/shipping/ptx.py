@@ -34,9 +34,10 @@ ARITHMETIC = re.compile(
     r"^\s*(?:@!?%p\d+\s+)?((?!mov|ld|st|cvt|shfl|selp)[a-z0-9]+"
     r"(?:\.[a-z0-9_:]+)*\.f64)\b(.*)", re.M)
 TRIGONOMETRY = "0d3BF921FB54442D19"
-# Kernels that are in double for every type: sequences (start + i*step), and sums
-# of squared deviations, which the range of float does not hold.
-DOUBLE = ["f64", "c128", "fill9RangePlan", "6VarDim", "8RowStats", "9norm_rows"]
+# Kernels that are in double for every type: sequences (start + i*step), sums of
+# squared deviations, which the range of float does not hold, and conversions.
+DOUBLE = ["f64", "c128", "fill9RangePlan", "6VarDim", "8RowStats", "9norm_rows",
+          "12storage_cast"]
 DOUBLE_TEMPLATE = re.compile(r"Id[a-z0-9_]*[LE]")  # mangled: <double, ...>
 
 

@@ -65,7 +65,7 @@ static void what_tensors_are(void **state) {
   assert_int_equal(nacre_new(&bad, NACRE_FLOAT32, 9, NULL, NULL), NACRE_ESHAPE);
   assert_int_equal(nacre_new(&bad, NACRE_FLOAT32, 1, &negative, NULL),
                    NACRE_ESHAPE);
-  assert_int_equal(nacre_new(&bad, (nacre_dtype)12, 0, NULL, NULL),
+  assert_int_equal(nacre_new(&bad, (nacre_dtype)99, 0, NULL, NULL),
                    NACRE_EDTYPE);
   assert_null(bad);
   assert_int_equal(nacre_new(&flag, NACRE_BOOL, 0, NULL, "\7"), NACRE_OK);
