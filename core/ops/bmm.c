@@ -5,6 +5,7 @@
 */
 #include "core/cpu/product/blas.h"
 #include "core/op.h"
+#include "core/ops.h"
 
 /* Counts flops and bytes for the timing.  In double, because the sizes of
    expanded views may multiply to more than an int64 holds. */
@@ -18,6 +19,18 @@ static void count(const BmmCall *p) {
   nc_count(flops < 9e18 ? (int64_t)flops : INT64_MAX, bytes);
 }
 
+/* y = beta * addend.  With products of no elements BLAS adds 0, which makes 0
+   of -0. */
+static int scale(Tensor *y, Tensor *addend, Scalar beta) {
+  const Arg in[2] = { { .t = y }, { .s = beta } };
+  Tensor *result = NULL;
+  int r = nc_copy(y, addend);
+  if (r == NC_OK && nc_tofloat(beta) != 1)
+    r = nc_apply(&result, OP_mul, in, NULL, y);
+  nc_release(result);
+  return r;
+}
+
 /* Fills p->y, a new tensor.  An addend with beta = 0 is not read, nor are
    matrices with alpha = 0, so that their nan and inf do not reach the result
    (as in BLAS): such a product is one of inner size 0. */
@@ -28,9 +41,11 @@ static int fill(BmmCall *p, const Device *d, Tensor *addend) {
     p->a = &a;
     p->b = &b;
   }
-  if (addend && nc_tofloat(p->beta) != 0) TRY(nc_copy(p->y, addend));
-  else p->beta = nc_int(0);
   if (nc_numel(p->y) == 0) return NC_OK;
+  if (addend && nc_tofloat(p->beta) != 0) {
+    if (p->a->size[a.nd - 1] == 0) return scale(p->y, addend, p->beta);
+    TRY(nc_copy(p->y, addend));
+  } else p->beta = nc_int(0);
   count(p);
   return nc_is_complex(p->y->dtype) ? nc_complex_product(p, d) : d->bmm(d, p);
 }

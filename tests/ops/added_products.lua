@@ -143,3 +143,15 @@ refuses("has 2 dimensions, not 1", nacre.addr, one[1], one[1], one[1][1])
 refuses("alpha is 0.5, but int64 tensors need an integer", nacre.addmv,
         nacre.tensor {1, 2}, nacre.ones(2, 2):long(), nacre.tensor {1, 2},
         {alpha = 0.5})
+
+-- Without elements to multiply the sign of a zero stays, and beta counts.
+local zero = nacre.full({2, 2}, -0.0)
+for _, y in ipairs {zero:addmm(nacre.ones(2, 0), nacre.ones(0, 2)),
+                    zero:addbmm(nacre.ones(0, 2, 3), nacre.ones(0, 3, 2)),
+                    zero[1]:addmv(nacre.ones(2, 0), nacre.ones(0)),
+                    zero:addmm(nacre.ones(2, 3), nacre.ones(3, 2),
+                               {alpha = 0})} do
+  assert((1 / y):eq(-inf):all():item())
+end
+assert(nacre.ones(2):addmm(nacre.ones(2, 0), nacre.ones(0, 2), {beta = 3})
+         :eq(3):all():item())

@@ -129,9 +129,12 @@ for _, op in ipairs(C.all()) do
     local writes = op.name:find("_$") ~= nil
     exhaust(op.name, function() return C.sample(op, true) end, f, writes,
             plain)
-    exhaust(op.name .. ", strided", function()
-      return strided(C.sample(op))
-    end, f, writes, varied)
+    -- a view of another dtype needs elements side by side
+    if op.name ~= "_view_dtype" then
+      exhaust(op.name .. ", strided", function()
+        return strided(C.sample(op))
+      end, f, writes, varied)
+    end
     if op.into then
       exhaust(op.name .. "_", function() return C.sample(op) end, op.into,
               true, varied)

@@ -150,7 +150,7 @@ end
 local other = {}
 for name in ([[free empty empty_like new_empty empty_strided resize_ resize_as_
   seed
-  initial_seed get_rng_state cpu get_device]]):gmatch "%S+" do
+  initial_seed get_rng_state cpu get_device is_tensor]]):gmatch "%S+" do
   other[name] = true
 end
 

@@ -142,8 +142,9 @@ local function parameters(op, given, names, events)
       out[name], batch = t, wide
     end
   end
-  for name, t in pairs(out) do
-    out[name] = t:expand(joined(batch, own_shape(t, events[name] or 0)))
+  for _, name in ipairs(names) do
+    local t = out[name]
+    out[name] = t and t:expand(joined(batch, own_shape(t, events[name] or 0)))
   end
   return out, batch
 end

@@ -33,7 +33,7 @@ end)
 -- t over its largest element, and 1e-12 in the unit of the squares of that: the
 -- squares do not overflow.
 local function scaled(t)
-  if t:size(-1) == 0 then return t, 1e-12 end
+  if t:dim() > 0 and t:size(-1) == 0 then return t, 1e-12 end
   local largest = t:detach():abs():amax(-1, true)
   largest = nacre.where(largest:eq(0), 1, largest)
   return t / largest, (1e-6 / largest:squeeze(-1)) ^ 2

@@ -66,7 +66,7 @@ T.define("func.functional_call", "module:module, tensors:any, args:any=nil, "
 function(module, tensors, args, kwargs)
   local op = "functional_call"
   local new, places = joined(op, tensors), places_of(module)
-  for name, t in pairs(new) do check(op, name, t, places) end
+  for _, name in ipairs(T.keys(new)) do check(op, name, new[name], places) end
   local list = args
   if args == nil then list = {}
   elseif nacre.is_tensor(args) or not T.is_tree(args) then list = {args} end
@@ -101,7 +101,8 @@ local function stacked(modules, named, is_parameter)
       lists[name][i] = t:detach()
     end
   end
-  for name, list in pairs(lists) do
+  for _, name in ipairs(T.keys(lists)) do
+    local list = lists[name]
     if #list ~= #modules then
       fail("stack_module_state", ("not all modules have %s"):format(name))
     end

@@ -32,17 +32,8 @@ function T.is_tree(v)
   return type(v) == "table" and getmetatable(v) == nil
 end
 
--- f of each tensor of a tree; what is neither stays.
-function T.map(tree, f)
-  if nacre.is_tensor(tree) then return f(tree) end
-  if not T.is_tree(tree) then return tree end
-  local out = {}
-  for k, v in pairs(tree) do out[k] = T.map(v, f) end
-  return out
-end
-
 -- The keys of a table in an order that is the same each time.
-local function keys_of(t)
+function T.keys(t)
   local keys = {}
   for k in pairs(t) do keys[#keys + 1] = k end
   table.sort(keys, function(a, b)
@@ -54,12 +45,21 @@ local function keys_of(t)
   return keys
 end
 
+-- f of each tensor of a tree; what is neither stays.
+function T.map(tree, f)
+  if nacre.is_tensor(tree) then return f(tree) end
+  if not T.is_tree(tree) then return tree end
+  local out = {}
+  for _, k in ipairs(T.keys(tree)) do out[k] = T.map(tree[k], f) end
+  return out
+end
+
 -- Appends the tensors of a tree to a list, in the order of their keys.
 function T.flatten(tree, list)
   list = list or {}
   if nacre.is_tensor(tree) then list[#list + 1] = tree
   elseif T.is_tree(tree) then
-    for _, k in ipairs(keys_of(tree)) do T.flatten(tree[k], list) end
+    for _, k in ipairs(T.keys(tree)) do T.flatten(tree[k], list) end
   end
   return list
 end
@@ -73,7 +73,7 @@ function T.unflatten(tree, list, at)
   end
   if not T.is_tree(tree) then return tree end
   local out = {}
-  for _, k in ipairs(keys_of(tree)) do
+  for _, k in ipairs(T.keys(tree)) do
     out[k] = T.unflatten(tree[k], list, at)
   end
   return out
