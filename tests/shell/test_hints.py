@@ -332,6 +332,7 @@ CAUSES = [
     ("torch.nn.LSTMM()", "function nn.LSTMM"), ("torch.lstm()", "function lstm"),
     ("return x + torch.ones(2)", "broadcast"),
     ("return x .. 7", "type number"),
+    ("torch.vmap(function(x) return x:item() end)(x)", "mapped"),
     ("shell.nan 'trap'; return (x * 100):exp()", "infinite")]
 
 
