@@ -268,6 +268,18 @@ static void check_choice(lua_State *L, const char *choice) {
            program ? program : nl_libpython());
 }
 
+/* With less memory Python 3.11 may try without end to import its modules. */
+static void check_room(lua_State *L) {
+  const int64_t least = 16 << 20, room = nc_hostavailable();
+  if (room >= least) return;
+  nl_check_as(L,
+              nc_fail(NC_ENOMEM,
+                      "Python needs 16 MiB of memory to start, %lld MiB are "
+                      "free",
+                      (long long)(room >> 20)),
+              "python");
+}
+
 void nl_start_python(lua_State *L, const char *choice) {
   int failed;
   if (python.state == ENDED)
@@ -279,6 +291,7 @@ void nl_start_python(lua_State *L, const char *choice) {
     return;
   }
   nl_check_as(L, nl_open_libpython(choice), "python");
+  check_room(L);
   python.thread = pthread_self();
   sigaction(SIGINT, NULL, &python.ctrl_c);
   if (nl_python_program()) {

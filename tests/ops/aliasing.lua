@@ -52,7 +52,8 @@ end
 
 local function equal(a, b)
   if not samesize(a, b) then return false end
-  a, b = a:to("float64"), b:to("float64")
+  local wide = (a:is_complex() or b:is_complex()) and "complex128" or "float64"
+  a, b = a:to(wide), b:to(wide)
   return nacre.allclose(a, b, 1e-6, 1e-6, true)
 end
 
@@ -125,7 +126,8 @@ end
 
 local function index(v)                   -- numbers that are positions, too
   if nacre.is_tensor(v) and v.dtype ~= "bool" then
-    return (v:to("int64") - 1) % 2 + 1
+    if v:is_complex() then v = v.real end
+  return (v:to("int64") - 1) % 2 + 1
   elseif type(v) == "table" then
     local list = {}
     for i, x in ipairs(v) do list[i] = index(x) end

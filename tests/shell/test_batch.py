@@ -281,7 +281,7 @@ load("error 'x'", "@" .. e)()
           print(not ok and tostring(u) or u:sum():item() == 900)
         """)
         refused = done = 0
-        for mib in (16, 24, 32, 48, 64, 72, 100, 128, 150, 160, 170, 180, 190,
+        for mib in (20, 24, 32, 48, 64, 72, 100, 128, 150, 160, 170, 180, 190,
                     200, 250, 300, 400):
             status, out, err = self.shell(
                 'ulimit -v %d; exec timeout 20 "$0" d.lua' % (mib << 10))
