@@ -565,7 +565,12 @@ function statements.translate(line, value)
   line = line:gsub(",%s*$", "")         -- of a table over several lines
   local text, p = pass(line, value, {})
   if not p then return nil end
-  if p.found.said then return p.found.said, p.found end
+  if p.found.said then
+    state.python = state.python or p.found.python or
+                   line:find "^%s*import%s" ~= nil or
+                   line:find "^%s*from%s.*%simport%s" ~= nil
+    return p.found.said, p.found
+  end
   if text and (p.found.python or p.found.zero or next(p.found.bound)) then
     text, p = pass(line, value, p.found)
   end
