@@ -7,6 +7,8 @@
 ** concatenate and serve as table keys as strings do. The attributes that
 ** PyTorch has for them are added to the __index metamethod of strings, which
 ** looks in the table `string' first. Every other string still has nil there.
+** Programs expect that getmetatable("").__index is the table `string' and that
+** they can set fields of that metatable: getmetatable gives a view of it.
 */
 #include <limits.h>
 #include <string.h>
@@ -83,6 +85,79 @@ static int string_index(lua_State *L) {
          push_version_field(L, text, key);
 }
 
+/* The upvalues of the functions of the view: the metatable of strings, the
+   table `string', string_index. */
+enum { REAL = 1, STRING, INDEX };
+
+/* Is what stands at i the name of the field? */
+static int is_field(lua_State *L, int i, const char *name) {
+  return lua_type(L, i) == LUA_TSTRING && strcmp(lua_tostring(L, i), name) == 0;
+}
+
+/* Replaces the value of the field at `key' on top by what a program sees. */
+static void show_field(lua_State *L, int key) {
+  const int hidden = is_field(L, key, "__metatable");
+  if (!hidden && !lua_rawequal(L, -1, lua_upvalueindex(INDEX))) return;
+  lua_pop(L, 1);
+  if (hidden) lua_pushnil(L);
+  else lua_pushvalue(L, lua_upvalueindex(STRING));
+}
+
+static int view_get(lua_State *L) {
+  lua_settop(L, 2);
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(REAL));
+  show_field(L, 2);
+  return 1;
+}
+
+static int view_set(lua_State *L) {
+  lua_settop(L, 3);
+  if (is_field(L, 2, "__index") &&
+      lua_rawequal(L, 3, lua_upvalueindex(STRING))) {
+    lua_pushvalue(L, lua_upvalueindex(INDEX));
+    lua_replace(L, 3);
+  }
+  lua_rawset(L, lua_upvalueindex(REAL));
+  return 0;
+}
+
+/* next of the view */
+static int view_next(lua_State *L) {
+  lua_settop(L, 2);
+  while (lua_next(L, lua_upvalueindex(REAL))) {
+    show_field(L, 2);
+    if (!lua_isnil(L, -1)) return 2;
+    lua_pop(L, 1);
+  }
+  return lua_pushnil(L), 1;
+}
+
+static int view_pairs(lua_State *L) {
+  for (int i = REAL; i <= INDEX; i++) lua_pushvalue(L, lua_upvalueindex(i));
+  lua_pushcclosure(L, view_next, INDEX);
+  lua_pushvalue(L, 1);
+  return 2;
+}
+
+/* Makes getmetatable give a view of the metatable at `real', where the table
+   `string' and string_index are the two values on top. [-0, +0, m] */
+static void set_view(lua_State *L, int real) {
+  static const luaL_Reg events[] = { { "__index", view_get },
+                                     { "__newindex", view_set },
+                                     { "__pairs", view_pairs },
+                                     { NULL, NULL } };
+  const int string = lua_gettop(L) - 1;
+  lua_newtable(L);
+  luaL_newlibtable(L, events);
+  lua_pushvalue(L, real);
+  lua_pushvalue(L, string);
+  lua_pushvalue(L, string + 1);
+  luaL_setfuncs(L, events, INDEX);
+  lua_setmetatable(L, -2);
+  lua_setfield(L, real, "__metatable");
+}
+
 /* Does nothing if the program has replaced __index of strings. [-0, +0, m] */
 void nl_open_string_fields(lua_State *L) {
   const int top = lua_gettop(L);
@@ -90,8 +165,11 @@ void nl_open_string_fields(lua_State *L) {
   if (lua_getmetatable(L, -1) && lua_getglobal(L, "string") == LUA_TTABLE &&
       lua_getfield(L, -2, "__index") == LUA_TTABLE && lua_rawequal(L, -1, -2)) {
     lua_pop(L, 1);
+    lua_pushvalue(L, -1);
     lua_pushcclosure(L, string_index, 1);
-    lua_setfield(L, -2, "__index");
+    lua_pushvalue(L, -1);
+    lua_setfield(L, top + 2, "__index");
+    set_view(L, top + 2);
   }
   lua_settop(L, top);
 }

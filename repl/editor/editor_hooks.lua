@@ -40,6 +40,8 @@ function hooks.next()
 end
 
 function hooks.indent(text, rest)
+  local python = require "nacre.python_block".indent(text, rest)
+  if python and not input_block.ready(text, takes_lua) then return python end
   return lexer.indent(text:gsub("^%s*[:%%=]%%?%a*", "", 1), rest)
 end
 

@@ -6,14 +6,17 @@
 
 local lexer = require "nacre.lexer"
 local input_block = require "nacre.input_block"
+local python_block = require "nacre.python_block"
 
 local paste_blocks = {}
 
 local waiting = {}
 
--- Removes output and the first prompt from text copied from a session; nil for
--- other text.
+-- Removes output and the first prompt from text copied from a session, and all
+-- prompts from one of Python; nil for other text.
 function paste_blocks.strip(text)
+  local lines = python_block.session(text)
+  if lines then return lines end
   local list = require "nacre.test_file".inputs(text)
   return list and table.concat(list, "\n> ")
 end
@@ -126,6 +129,11 @@ end
 -- one.
 function paste_blocks.split(text, islua)
   local list
+  local head, rest = python_block.behind_head(text)
+  if head then
+    waiting = {rest}
+    return head
+  end
   if not text:find "\n" then return nil end
   if #prompts(text) > 0 then list = split_at_prompts(text)
   elseif not is_single(text, islua) then list = split_lines(text, islua) end

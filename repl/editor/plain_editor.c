@@ -55,7 +55,7 @@ static void putprompt(const char *s, FILE *out) {
   fflush(out);
 }
 
-static EditResult getaline(const char *prompt, char **line) {
+static EditResult readaline(const char *prompt, char **line) {
   FILE *out = tty && !isatty(STDOUT_FILENO) ? stderr : stdout;
   size_t size = 0;
   ssize_t n;
@@ -81,12 +81,20 @@ static EditResult getaline(const char *prompt, char **line) {
   return EDIT_LINE;
 }
 
+/* The line that waits behind the first of several inputs, which was shown when
+   it was read, or the next one. */
+static EditResult getaline(const char *prompt, char **line) {
+  *line = hooks->next();
+  return *line != NULL ? EDIT_LINE : readaline(prompt, line);
+}
+
 /* Takes the prompt off a line that was copied from a session; no statement of
    Lua starts with ">". */
 static void dropprompt(char *line) {
-  const size_t n = strncmp(line, ">> ", 3) == 0  ? 3
-                   : strncmp(line, "> ", 2) == 0 ? 2
-                                                 : 0;
+  const size_t n = strncmp(line, ">>> ", 4) == 0  ? 4
+                   : strncmp(line, ">> ", 3) == 0 ? 3
+                   : strncmp(line, "> ", 2) == 0  ? 2
+                                                  : 0;
   memmove(line, line + n, strlen(line + n) + 1);
 }
 
@@ -133,6 +141,16 @@ static int complete(Block *b) {
   return hooks->ready(b->text);
 }
 
+/* Of several inputs the first; the others wait. */
+static EditResult complete_block(char **text) {
+  char *first = hooks->split(*text);
+  if (first != NULL) {
+    free(*text);
+    *text = first;
+  }
+  return EDIT_LINE;
+}
+
 static EditResult getblock(const char *prompt, const char *prompt2,
                            char **text) {
   EditResult result;
@@ -143,7 +161,7 @@ static EditResult getblock(const char *prompt, const char *prompt2,
     if (result != EDIT_LINE) break;
     if (*text == NULL) dropprompt(line);
     if (!add(&block, line)) return *text = NULL, EDIT_END;
-    if (complete(&block)) return *text = block.text, EDIT_LINE;
+    if (complete(&block)) return *text = block.text, complete_block(text);
   }
   if (result == EDIT_END && *text != NULL)
     return EDIT_LINE; /* the end comes again; first say what is missing */

@@ -96,6 +96,7 @@ local function head(text)
 end
 
 local notes = {"  %(.*%)$", ", counted from 1.*$", ", or in place .*$",
+               "; Python's is .*$",
                ", or a new tensor .*$",
                ", or not %w+$"}
 

@@ -15,6 +15,7 @@
 
 local lex = require "nacre.lex"
 local lexer = require "nacre.lexer"
+local python_block = require "nacre.python_block"
 
 local input_block = {}
 
@@ -183,6 +184,10 @@ function input_block.compile(text)
   local body, hide = strip(text)
   if not body then return {kind = "empty"} end
   local unit = {text = text, hide = hide}
+  if python_block.is_try(text) then
+    unit.kind, unit.message = "error", select(2, compile "try:")
+    return unit
+  end
   local asvalue
   unit.f, asvalue = compile("return nil, " .. body .. "\n")
   if unit.f and body:find "%S" then
@@ -238,11 +243,12 @@ end
 -- What ready() compiled, for the one who runs it next.
 local waiting
 
--- Is the block complete?
+-- Is the block complete? One of Python waits for its body, too.
 function input_block.ready(text, islua)
   local part = input_block.lua_part(text, islua)
   waiting = part and input_block.compile(part)
-  return not part or waiting.kind ~= "incomplete"
+  return not part or waiting.kind ~= "incomplete" and
+         not (waiting.kind == "error" and python_block.waits(part))
 end
 
 -- The same as compile(), for text that runs once: its unit is the caller's.
@@ -255,7 +261,7 @@ end
 -- The compiler's message of the first error that more text cannot mend, or nil.
 function input_block.fault(text)
   local f, message = compile(text)
-  if f or message:find "<eof>$" then return nil end
+  if f or message:find "<eof>$" or python_block.waits(text) then return nil end
   local value, why = compile("return nil, " .. text .. "\n")
   if value or why:find "<eof>$" then return nil end
   -- Statements may end in an expression, which makes them no error.

@@ -26,7 +26,7 @@ local function keep_locals(unit, level)
   while unit.locals do
     local name, value = debug.getlocal(level + 1, i)
     if not name then break end
-    if unit.locals[name] then
+    if unit.locals[name] and not name:find "^_+$" then -- these are results
       rawset(_G, name, value)
       unit.kept = unit.kept or name
     end

@@ -99,6 +99,28 @@ while count < 9:
     odd.append(count)
 odd = ",".join(str(v) for v in odd)]], "odd", "1,3,5,2")
 
+runs([[
+@torch.no_grad()
+def twice(x):
+    y = x * 2
+    return y
+@torch.inference_mode()
+def both(v):
+    if v.requires_grad:
+        return twice(v)
+    return 0
+w = torch.ones(2, requires_grad=True)
+answer = both(w).requires_grad or both(w).sum().item()]], "answer", 4.0)
+
+runs([[
+class Half:
+    @torch.no_grad()
+    def of(self, x):
+        return x / 2
+h = Half().of(7)]], "h", 3.5)
+
+is(line "@cache\ndef f(x):\n    return x", "nothing", "another decorator")
+
 -- no lines of Python, or what is not understood
 is(line "for i = 1, 3 do\n  x = = i\nend", "nothing", "Lua")
 is(line "if x:\n      y()\n   z()", "nothing", "indents")

@@ -234,11 +234,33 @@ class Editor(Shell):
 
     def test_a_corrected_line_begins_a_block(self):
         s = self.edit()
-        s.press("for i in range(3):" + ENTER)
+        s.press("for i in range(3):" + ENTER + ENTER)
         s.press(RIGHT + ENTER)
         self.rows(s, "> for i = 1, 3 do")
         s.press("print(i)" + ENTER + "end" + ENTER)
         self.rows(s, "1", "2", "3", ">")
+
+    def test_a_block_of_python(self):
+        """It waits for its body, which is indented, and a blank line ends
+        it."""
+        s = self.edit()
+        s.press("for v in range(5):" + ENTER + "if v > 3:" + ENTER +
+                "print(v, 'big')" + ENTER)
+        self.rows(s, "> for v in range(5):", "      if v > 3:",
+                  "          print(v, 'big')")
+        s.press(RUBOUT * 8 + "    else:" + ENTER + "pass" + ENTER + ENTER)
+        s.press(RIGHT + ENTER)
+        self.rows(s, "4\tbig", ">")
+
+    def test_a_pasted_session_of_python(self):
+        s = self.edit()
+        s.press(PASTE + ">>> total = 40\r>>> total\r40\r>>> n = 2\r" + PASTED)
+        self.rows(s, "> total = 40", "  total", "  n = 2")
+        s.press(ENTER + "n + total" + ENTER)
+        self.rows(s, "42", ">")
+        s.press(PASTE + ">>> m = [1, 2]\r>>> for v in m:\r...     print(v)\r"
+                "... \r1\r2\r" + PASTED + ENTER + RIGHT + ENTER)
+        self.rows(s, "1", "2", ">")
 
     def test_a_corrected_line_is_only_seen(self):
         s = self.edit(history=("y = 1",))

@@ -61,7 +61,7 @@ MODULES = ("dot_call", "foreign_calls", "foreign_definitions",
            "foreign_parser", "foreign_statements", "foreign_syntax",
            "network_misuse", "nil_argument",
            "nonfinite_hints", "rewrite_hint", "runtime_errors",
-           "runtime_misuse", "unknown_names")
+           "runtime_misuse", "unknown_names", "zero_based")
 
 
 def session(inputs, watch=False, environment=()):

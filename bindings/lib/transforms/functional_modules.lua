@@ -17,17 +17,17 @@ local function places_of(module)
   return by_name
 end
 
--- The name of the module's tensors that is most like this one.
+-- The name of the module's tensors that is most like this one: spelled almost
+-- so, else of the same kind, else the first.
 local function near(name, places)
-  local best, last
-  for other in pairs(places) do
-    local tail = other:match "[^.]*$"
-    if tail == name:match "[^.]*$" and (not best or other < best) then
-      best = other
-    end
-    if not last or other < last then last = other end
+  local names, same = {}, nil
+  for other in pairs(places) do names[#names + 1] = other end
+  table.sort(names)
+  for _, other in ipairs(names) do
+    same = same or
+           other:match "[^.]*$" == name:match "[^.]*$" and other or nil
   end
-  return best or last
+  return all.nearest(name, names) or same or names[1]
 end
 
 local function check(op, name, t, places)

@@ -367,8 +367,9 @@ function foreign_calls.call(p, callee)
                  python_methods.call(p, path, list)
     if made then return made end
   end
-  local written = path == "print" and list[1] and list[#list].name and
-                  python_methods.print(p, list)
+  local written = path == "print" and list[1] and
+                  (python_methods.shown(p, list) or list[#list].name and
+                   python_methods.print(p, list))
   if written then return written end
   local first = list[1] and list[1].node
   if (path == "sum" or path == "any" or path == "all") and first and
@@ -570,7 +571,8 @@ function foreign_calls.method(p, owner, mark, name)
   local info = nacre._methods[name] and nacre._info(name)
   local n = call_node(p, info, ("%s:%s"):format(p.enclosed(owner), name), list,
                       1, mark == "." and p.python)
-  n.tensor = n.tensor and owner.tensor  -- a text has some of these names, too
+  -- a text has some of these names, too
+  n.tensor = n.tensor and (owner.tensor or name:find "^arg%l+$" ~= nil)
   return n
 end
 

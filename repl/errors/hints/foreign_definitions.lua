@@ -45,11 +45,17 @@ function definitions.parameters(p, close)
   local list, sets = {}, {}
   while not p:take(close) do
     if list[1] then p:expect "," end
-    local star = p:take "*"
-    if p:take "**" then p.found.python = true end
+    local star, options = p:take "*", p:take "**"
+    if options then p.found.python = true end
     local name = p:take "..." and "..." or p:name()
-    list[#list + 1] = star and "..." or name
-    if star then sets[#sets + 1] = ("local %s = {...}"):format(name) end
+    local rest = options and list[#list] == "..."
+    if not rest then list[#list + 1] = star and "..." or name end
+    if rest then
+      local args = sets[#sets]:match "local ([%w_]+)"
+      sets[#sets + 1] = ('local %s = type(%s[#%s]) == "table" and ' ..
+                         "table.remove(%s) or {}"):format(name, args, args,
+                                                          args)
+    elseif star then sets[#sets + 1] = ("local %s = {...}"):format(name) end
     if p:take ":" then p:expression(1) end
     if p:take "=" then
       p.found.defaults = true
@@ -117,7 +123,10 @@ local function class_of(name, base)
   elseif type(v) == "table" and rawget(v, "__name") then
     return ('%s = %s:extend "%s"'):format(name, base, name), "forward(x)"
   end
-  return plain_class:gsub("%$c", name), "init()"
+  local from = base ~= "" and last ~= "object" and
+               ("{__index = %s, "):format(base) or "{"
+  return plain_class:gsub("{__call", from .. "__call"):gsub("%$c", name),
+         "init()"
 end
 
 local function dotted(p)
@@ -201,6 +210,42 @@ function words.with(p)
     not load(body, "=", "t") and "return " .. body or body)
 end
 
+-- try: f() except E as e: g()
+function words.try(self)
+  self:take()
+  local outer = self.in_try
+  self.in_try = true
+  local call = ("pcall(function() %s end)"):format((self:body()))
+  self.in_try = outer
+  local ok, name, handler = self:unused "ok", nil, nil
+  if self:take "except" then
+    if not self:at ":" then self:expression(1) end
+    if self:take "as" then name = self:name() end
+    handler = self:body()
+  end
+  local last = self:take "finally" and self:body()
+  if not handler and not last then return call end
+  if not handler then
+    name = self:unused "e"
+    handler = ("error(%s, 0)"):format(name)
+  end
+  local head = ("do local %s%s = %s; "):format(ok, name and ", " .. name or "",
+                                              call)
+  local test = ("if not %s then %s end"):format(ok, handler)
+  if not last then return head .. test .. " end" end
+  return head .. (handler:find "^error%(" and last .. "; " .. test or
+                  test .. "; " .. last) .. " end"
+end
+
+-- raise ValueError("no")
+local function raised(self)
+  self:take()
+  local n = self:token() and self:expression()
+  local args = n and n.text:match "%((.*)%)$" or '"..."'
+  return ("error(%s)"):format(args)
+end
+words.raise, words.throw = raised, raised
+
 -- What is said of a decorator, @torch.no_grad(); nil if the line, which begins
 -- with @, has none.
 function definitions.decorator(p)
@@ -275,21 +320,43 @@ local function refused(name)
   return entry and not entry.code and other_libraries.text(entry)
 end
 
-local function import(p)
-  p:take()
+-- One of the modules that a line imports: the statement, if there is one, and
+-- what is said of it.
+local function imported(p)
   local path = dotted(p)
   local root = path:match "^[%w_]+"
   if root == "torch" or root == "nacre" then
     local text = of_library(p, path)
-    if text then say(p, text) end
+    if text then return text end
   end
-  if root == "numpy" and p:take "as" then
-    local name = p:name()
-    say(p, name .. ' = nacre  (nacre.python().import "numpy" is NumPy itself)')
+  local alias = p:take "as" and p:name()
+  if root == "numpy" and alias then
+    return alias .. " = nacre",
+           'nacre.python().import "numpy" is NumPy itself'
   end
-  say(p, names.modules[root] or
-         rawget(_G, root) and root .. " is available without an import" or
-         refused(root) or module(p, path, p:take "as" and p:name()))
+  local said = names.modules[root]
+  if said then return nil, said end
+  if rawget(_G, root) and alias then return alias .. " = " .. path end
+  if rawget(_G, root) then
+    return nil, root .. " is available without an import"
+  end
+  said = refused(root)
+  if said then return nil, said end
+  local text = module(p, path, alias)
+  if text:find "^no module" then return nil, text end
+  return text
+end
+
+local function import(p)
+  local lines, said = {}, {}
+  p:take()
+  repeat
+    local line, note = imported(p)
+    lines[#lines + 1], said[#said + 1] = line, note
+  until not p:take ","
+  local line, note = table.concat(lines, "; "), table.concat(said, "; ")
+  if line == "" then say(p, note) end
+  say(p, note ~= "" and ("%s  (%s)"):format(line, note) or line)
 end
 words.import, words.from, words.using = import, import, import
 

@@ -13,6 +13,7 @@ local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local names = require "nacre.python_names"
 local python_methods = require "nacre.python_methods"
+local python_truth = require "nacre.python_truth"
 local state = require "nacre.state"
 local unknown_names = require "nacre.unknown_names"
 
@@ -57,7 +58,7 @@ local function rows(self, n)
                ("%d"):format(item.text + 1) or item.text
     self.found.counted = self.found.counted or texts[i] ~= item.text
   end
-  return ("[{{%s}}]"):format(table.concat(texts, ", "))
+  return ("[nacre.tensor{%s}]"):format(table.concat(texts, ", "))
 end
 
 -- The variable of a loop that a position is made of, and how that is used.
@@ -131,8 +132,12 @@ local function variable_parts(self, parts, inside)
     if part[3] or first and first.text == "end" then self.fail() end
     local text = first and first.text
     if first and first.kind == "list" then
-      text = "nacre.tensor" .. rows(self, first):sub(3, -3)
+      text = rows(self, first):sub(2, -2)
     elseif first and first.text == "..." then self.fail()
+    elseif first and first.callee == "range" then
+      local args = {}
+      for k, item in ipairs(first.list) do args[k] = item.node.text end
+      text = ("nacre.arange(%s) + 1"):format(table.concat(args, ", "))
     elseif first then
       local n = first.kind == "number" and math.tointeger(tonumber(text))
       text = n and (n < 0 and text or tostring(n + 1)) or
@@ -147,6 +152,14 @@ local function variable_parts(self, parts, inside)
   end
   self.found.counted = true
   return "[{" .. table.concat(texts, ", ") .. "}]"
+end
+
+-- Are there lists among the parts: x[range(n), target], x[[0, 2], [1, 3]]?
+local function has_lists(parts)
+  for _, part in ipairs(parts) do
+    local n = part[1]
+    if n and (n.callee == "range" or n.kind == "list") then return true end
+  end
 end
 
 -- Is this a table without metatable, whose keys are no tensors?
@@ -190,6 +203,7 @@ local function subscript(self, owner)
     end
     text = single(self, key, first.space, self.bound[owner.path])
   elseif is_other_value(self, owner) then self.fail()
+  elseif has_lists(parts) then text = variable_parts(self, parts, inside)
   else
     local counted, ambiguous
     text, counted, ambiguous = index_base.index(
@@ -370,12 +384,13 @@ local function rewritten(self, op, a, b)
                 {tensor = true})
   elseif op == "\\" then
     return node(("nacre.linalg.solve(%s, %s)"):format(a.text, b.text))
-  elseif op == "+" and (a.kind == "string" or b.kind == "string") then
+  elseif op == "+" and (python_methods.is_text(self, a) or
+                        python_methods.is_text(self, b)) then
     local function text(n)
       return n.tensor and "tostring(" .. n.text .. ")" or
              n.rank < 9 and "(" .. n.text .. ")" or n.text
     end
-    return node(("%s .. %s"):format(text(a), text(b)), 9, {kind = "string"})
+    return node(("%s .. %s"):format(text(a), text(b)), 9, {gives = "text"})
   elseif op == "%" and a.kind == "string" and a.text:find "%%" then
     local args, forms = {}, a.text:gsub("%%%%", ""):gmatch "%%[-+ #0-9.]*(%a)"
     for i, n in ipairs(b.kind == "tuple" and b.items or {b}) do
@@ -428,8 +443,12 @@ local function binary(self, t, rule, a, b, space)
   if compares[op] and t.text ~= "is" and (a.tensor or b.tensor) and
      a.text ~= "nil" and b.text ~= "nil" then return comparison(self, op, a, b)
   end
-  return node(a.text .. t.space .. op .. space .. b.text, rule.rank,
-              {equality = compares[op] and function()
+  local x = a.form and enclosed(a) or a.text
+  local y = b.form and enclosed(b) or b.text
+  local joint = t.space .. op .. space
+  local both = (op == "and" or op == "or") and {a, b, joint = joint} or nil
+  return node(x .. joint .. y, rule.rank,
+              {both = both, equality = compares[op] and function()
                  return comparison(self, op, a, b)
                end, right = orders[op] and b,
                tensor = rule.rank > 3 and (a.tensor or b.tensor)})
@@ -445,7 +464,8 @@ local function unary(self)
   self.i = self.i + 1
   local n = self:settle(self:expression(UNARY))
   return node(sign .. n.text, UNARY,
-              {tensor = sign == "-" and n.tensor,
+              {negates = sign == "not " and n or nil,
+               tensor = sign == "-" and n.tensor,
                kind = sign == "-" and n.kind == "number" and "number" or nil})
 end
 
@@ -465,6 +485,7 @@ local function conditional(self, n)
     c, y = self:expression(1), n
     if not self:take "else" then self.fail() end
     self.found.python = true
+    c = python_truth.of(self, self:settle(c))
   else
     self:expect "?"
     c, y = n, self:expression()

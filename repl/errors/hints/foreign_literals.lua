@@ -9,6 +9,7 @@ local foreign_loops = require "nacre.foreign_loops"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local names = require "nacre.python_names"
+local python_methods = require "nacre.python_methods"
 
 local OPERAND <const>, LITERAL <const> = Parser.OPERAND, Parser.LITERAL
 local node, enclosed = Parser.node, Parser.enclosed
@@ -46,6 +47,8 @@ local function replaced(self, arg)
   local n = self:settle(self:inner(arg))
   if n.kind == "append" or n.text == "" then self.fail() end
   local item = form:find "[dfegx%%]$" and self.number_of(n, self.value)
+  local v = form:find "s$" and n.path and self.value(n.path)
+  if istensor(v) and #v.shape == 0 then item = n.text .. ":item()" end
   item = item or n.text
   return shown .. form, form:find "%%%%$" and "100 * " .. item or item
 end
@@ -122,7 +125,7 @@ function Parser:element(close)
   if self:at "for" then
     return self:comprehension(each, first, close), true
   end
-  if first ~= "" then table.insert(self.before, first:sub(1, -3)) end
+  if first ~= "" then self:place_before(first:sub(1, -3)) end
   return each
 end
 
@@ -190,12 +193,22 @@ local function field(self)
   if not self:take ":" then return n.text end
   local value, first = self:apart(self.expression)
   if self:at "for" then return first, n, value end
-  if first ~= "" then table.insert(self.before, first:sub(1, -3)) end
+  if first ~= "" then self:place_before(first:sub(1, -3)) end
   return ("%s = %s"):format(key_of(n), self:settle(value).text)
+end
+
+-- {f(x) for x in list}
+local function set(self)
+  local each, first = self:apart(self.expression)
+  if not self:at "for" then self.fail() end
+  return python_methods.call(self, "set",
+                             {{node = self:comprehension(each, first, "}")}})
 end
 
 local function braces(self)
   local texts = {}
+  local made = self:try(set)
+  if made then return made end
   while not self:take "}" do
     local t = self:token() or self.fail()
     local text, key, value = field(self)

@@ -78,7 +78,12 @@ local function over_value(p, names, n)
   if n.text == "" then p.fail() end
   local file = n.text:match "^io%.open(%b())$"
   if file then return in_loop(names, "io.lines" .. file) end
-  if is_iterator(p, n) then return in_loop(names, n.text) end
+  local iterator, loader = is_iterator(p, n)
+  if iterator then
+    local head = in_loop(names, n.text)
+    head.loader = loader and not names[2]
+    return head
+  end
   if python_methods.is_text(p, n) and not names[2] then
     return over_text(p, names, n)
   end
@@ -208,6 +213,7 @@ local function enumerated(p, names, list)
   local head = in_loop(names, (call and "ipairs(%s)" or "pairs(%s)")
                                 :format(n.text))
   head.batches = iterator and loader and not names[3]
+  head.loader = head.batches
   head.before = numbered
   return head
 end
@@ -223,6 +229,10 @@ local function backwards(p, names, list)
   end
   p:settle(n)
   if n.text == "" then p.fail() end
+  if python_methods.is_text(p, n) then
+    return {names = names, text = ('%s in %s:reverse():gmatch "."'):format(
+              names[1], p.enclosed(n))}
+  end
   return {names = names, text = ("i = #%s, 1, -1"):format(p.enclosed(n)),
           before = ("local %s = %s[i] "):format(names[1], p.enclosed(n))}
 end
@@ -256,6 +266,21 @@ local function uses(text, names)
     if known[word] then return true end
   end
   return false
+end
+
+-- for data in loader, of which the body takes the parts, a, b = data: they are
+-- in a list.
+function foreign_loops.pack_batch(p, head)
+  local name, t = head.names[#head.names], p:token()
+  if not head.loader or not t then return end
+  local rest = p.text:sub(t.from) .. ";"
+  if not rest:find(",%s*[%w_]+%s*=%s*" .. name .. "%s*[;\n\2]") and
+     not rest:find("%f[%w_.]" .. name .. "%[") then return end
+  local x, y = p:fresh "x", p:fresh "y"
+  p.kinds[name] = "list"
+  head.text = head.text:gsub("%f[%w_]" .. name .. " in ",
+                             ("%s, %s in "):format(x, y))
+  head.before = ("%slocal %s = {%s, %s} "):format(head.before or "", name, x, y)
 end
 
 -- for ... do body end

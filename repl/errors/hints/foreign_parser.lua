@@ -123,6 +123,12 @@ function Parser:fresh(want)
   return name
 end
 
+-- Puts a statement before that which is read, if one may stand there.
+function Parser:place_before(text)
+  if not self.before then self.fail() end
+  table.insert(self.before, text)
+end
+
 -- What read() gives, with the statements that belong before it as a text.
 function Parser:apart(read, ...)
   local outer = self.before

@@ -11,6 +11,7 @@ local index_base = require "nacre.index_base"
 local istensor = require "nacre.tensor_facts".istensor
 local lexer = require "nacre.lexer"
 local python_methods = require "nacre.python_methods"
+local python_truth = require "nacre.python_truth"
 local state = require "nacre.state"
 
 local statements = {}
@@ -70,9 +71,15 @@ local function joined(text, body)
   return body == "" and text or text .. " " .. body
 end
 
+-- A condition of Lua, or of Python before its colon.
+local function condition(self)
+  local n = self:condition()
+  return self:at ":" and python_truth.of(self, n) or n
+end
+
 -- A condition before which nothing may stand: that would be computed once.
 local function repeated_condition(self)
-  local n, first = self:apart(self.condition)
+  local n, first = self:apart(condition)
   return first == "" and n.text or self.fail()
 end
 
@@ -104,7 +111,7 @@ local function conditional(self)
   if word == "while" then
     head = ("while %s do"):format(repeated_condition(self))
   elseif word ~= "else" then
-    head = ("if %s then"):format(self:condition().text)
+    head = ("if %s then"):format(condition(self).text)
   end
   local text, close, mark = (word == "while" and loop_body or self.body)(self)
   local result = joined(head, text)
@@ -151,6 +158,7 @@ local function for_loop(self)
     self.tensors[head.names[#head.names]] = true
   end
   if not self:token() then return foreign_loops.loop(self, head, "...") end
+  foreign_loops.pack_batch(self, head)
   if self:at ":" then
     for _, name in ipairs(head.names) do self.found.bound[name] = true end
   end
@@ -353,22 +361,36 @@ local function assignment(self, list)
     local text = made_there(self, list[1], n, from)
     if text then return text end
   end
-  if n.kind == "tuple" and list[2] and not right[2] then
+  local one = list[2] and not right[2]
+  local unpacks = one and (n.make or n.gives == "list" or is_list(n) or
+                          self.kinds[n.path or ""] == "list")
+  if one and (n.kind == "tuple" or n.kind == "list" and n.items) then
     right = n.items
     for i, item in ipairs(right) do item.space = i > 1 and " " or "" end
   end
   local text = texts_of(right)
   local stated = with_state(list, text)
   if stated then return stated end
-  if list[2] and not right[2] and is_list(n) then
+  if unpacks then
     text = ("table.unpack(%s)"):format(text)
   end
   return texts_of(list) .. equals.space .. "=" .. space .. text
 end
 
+-- x: int = 5: goes on to the "="; nil if that is something else.
+function Parser:at_annotation()
+  return self:try(function(p)
+    p:take ":"
+    p:expression(1)
+    return p:at "=" or p.fail()
+  end)
+end
+
 local function simple(self)
   local list = self:expressions()
   local t = self:token()
+  if t and t.text == ":" and not list[2] and list[1].path and
+     self:at_annotation() then t = self:token() end
   if t and (t.text == "=" or t.text == ":=") then
     return assignment(self, list)
   elseif t and t.text:find "^[-+*/%%^.]+=$" and not list[2] then
@@ -429,22 +451,6 @@ statements["local"] = function(self)
   return "local " .. self:statement()
 end
 
--- try: f() except E as e: g()
-function statements.try(self)
-  self:take()
-  local outer = self.in_try
-  self.in_try = true
-  local call = ("pcall(function() %s end)"):format((self:body()))
-  self.in_try = outer
-  if not self:take "except" then return call end
-  local ok, name = self:unused "ok", nil
-  if not self:at ":" then self:expression(1) end
-  if self:take "as" then name = self:name() end
-  local handler = self:body()
-  return ("do local %s%s = %s; if not %s then %s end end"):format(ok,
-    name and ", " .. name or "", call, ok, handler)
-end
-
 statements.let, statements.var, statements.const = statements["local"],
   statements["local"], statements["local"]
 
@@ -486,15 +492,6 @@ function statements.assert(self)
   local more = self:take "," and ", " .. texts_of(self:expressions()) or ""
   return ("assert(%s%s)"):format(text, more)
 end
-
--- raise ValueError("no")
-local function raised(self)
-  self:take()
-  local n = self:token() and self:expression()
-  local args = n and n.text:match "%((.*)%)$" or '"..."'
-  return ("error(%s)"):format(args)
-end
-statements.raise, statements.throw = raised, raised
 
 for word, translate in pairs(foreign_definitions.words) do
   statements[word] = translate
@@ -582,8 +579,9 @@ function statements.translate(line, value)
   found.line = text
   if found.counted then text = text .. index_base.note end
   if found.ambiguous and not found.python and not found.zero then
-    text = ("%s; Julia's is %s"):format(text,
-                                        pass(line, value, {julia = true}))
+    text = index_base.other(text, function(known)
+      return (pass(line, value, known))
+    end)
   elseif found.inplace and found.statements == 1 then
     text = ("%s, or in place %s"):format(text, found.inplace)
   elseif found.another and found.statements == 1 then

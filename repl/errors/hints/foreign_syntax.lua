@@ -24,6 +24,9 @@ local function command(line)
   local decorated = p and foreign_definitions.decorator(p)
   if decorated then return decorated end
   local word, tail = line:match "^%s*[\\@](%l+)%s*(.*)$"
+  if p and tail == "" and not macros[word] then
+    return "Lua has no decorators: f = decorate(f) calls one"
+  end
   return word and require "nacre.commands".line(macros[word] or word, tail) or
          "commands begin with a colon; :help lists them"
 end

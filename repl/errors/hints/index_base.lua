@@ -122,13 +122,24 @@ function index_base.index(inside, language)
     sure = sure or theirs and language.python and not julia
     local list = sure and theirs or certain and ours or
                  not inside:find "%f[%w]end%f[%W]" and inside
-    return list and ("[{%s}]"):format(list), sure and not certain
+    return list and ("[{%s}]"):format(list), sure and not certain,
+           list and theirs and theirs ~= list and not sure and not certain
   end
   if certain then theirs = nil end
   if sure then ours = nil end
   local text = julia and ours or theirs or ours
   return text and ('["%s"]'):format(text), text == theirs and text ~= inside,
          theirs and ours and theirs ~= ours
+end
+
+-- A text whose indices count from 1 in Julia, from 0 in Python, with the line
+-- of the other one, which read(the language) gives.
+function index_base.other(text, read)
+  local julia = read {julia = true}
+  if text:sub(1, #julia) ~= julia then
+    return ("%s; Julia's is %s"):format(text, julia)
+  end
+  return ("%s; Python's is %s"):format(text, read {python = true})
 end
 
 -- The parameters that count from 1, by their type or, if that is not enough,

@@ -26,6 +26,7 @@ forms.lists = {
   extend = {"table.move($y, 1, #$y, #$x + 1, $x)"},
   clear = {[0] = "$x = {}"}, copy = {[0] = "table.move($x, 1, #$x, 1, {})"},
   get = {"$x[$y]", "$x[$y] or $z"},
+  setdefault = {nil, "$b = $x[$y] or $z; $x[$y] = $b"},
   update = {"for $k, $v in pairs($y) do $x[$k] = $v end"}}
 
 -- d.pop("a"), of a dictionary
@@ -51,10 +52,13 @@ forms.texts = {
   isalpha = {[0] = '$x:find "^%a+$" ~= nil'},
   encode = {[0] = "$x", "$x"}, decode = {[0] = "$x", "$x"},
   zfill = {'("0"):rep($y - #$x) .. $x'}, ljust = {'$x .. (" "):rep($y - #$x)'},
+  center = {'(" "):rep(($y - #$x) // 2) .. $x .. ' ..
+            '(" "):rep(($y - #$x + 1) // 2)',
+            "$z:rep(($y - #$x) // 2) .. $x .. $z:rep(($y - #$x + 1) // 2)"},
   rjust = {'(" "):rep($y - #$x) .. $x'}, join = {"table.concat($y, $x)"}}
 -- Those that neither lists nor tensors have.
 forms.of_text_alone = lexer.set [[upper lower strip lstrip rstrip startswith
-  endswith capitalize title isdigit isalpha encode zfill ljust rjust
+  endswith center capitalize title isdigit isalpha encode zfill ljust rjust
   splitlines]]
 
 -- Functions; $x is the first argument.
@@ -66,6 +70,8 @@ forms.functions = {
   all = {"$f = true; for _, $v in ipairs($x) do $f = $f and $v end"},
   set = {"$t = {}; local $k = {}; for _, $v in ipairs($x) do " ..
          "if not $k[$v] then $k[$v] = true; $t[#$t + 1] = $v end end"},
+  Counter = {"$t = {}; for _, $v in ipairs($x) do " ..
+             "$t[$v] = ($t[$v] or 0) + 1 end"},
   tuple = {"$x"}, eval = {'load("return " .. $x)()'},
   bin = {'$s = ""; local $n = $x; ' ..
          'repeat $s, $n = $n % 2 .. $s, $n // 2 until $n == 0'},
@@ -87,6 +93,10 @@ forms.libraries = {
   ["os.path.exists"] = {"io.open($x) ~= nil"},
   ["os.getenv"] = {"os.getenv($x)"}, ["os.environ.get"] = {"os.getenv($x)",
   "os.getenv($x) or $y"}, ["sys.exit"] = {[0] = "os.exit()", "os.exit($x)"},
+  ["os.makedirs"] = {'os.execute("mkdir -p " .. $x)',
+                     'os.execute("mkdir -p " .. $x)'},
+  ["os.mkdir"] = {'os.execute("mkdir " .. $x)'},
+  ["collections.Counter"] = forms.functions.Counter,
   ["time.time"] = {[0] = "nacre.clock()"},
   ["time.perf_counter"] = {[0] = "nacre.clock()"},
   ["time.sleep"] = {"os.execute('sleep ' .. $x)"},
@@ -108,7 +118,8 @@ forms.libraries = {
 
 -- The forms that give texts, and those without $t that give lists.
 forms.gives_text = lexer.set [[upper lower replace strip lstrip rstrip title
-  capitalize encode decode zfill ljust rjust join input chr hex oct os.getcwd
+  capitalize encode decode zfill ljust rjust center join input chr hex oct
+  os.getcwd
   os.getenv os.path.join os.path.basename]]
 forms.gives_list = lexer.set "os.listdir glob.glob copy os.path.splitext"
 

@@ -70,6 +70,7 @@ local function filled(p, name, form, set)
                 text:find "^[%w_%.]+:[%w_]+%b()$" or text:find "^%b()$"
   return p.node(text, not statement and tight and p.OPERAND or 0,
                 {kind = statement and "append" or nil,
+                 form = text:find " or " ~= nil,
                  gives = forms.gives_text[name] and "text" or
                          forms.gives_list[name] and "list" or nil})
 end
@@ -86,6 +87,15 @@ local function is_list(p, n)
          p.kinds[n.path or ""] == "list" or
          n.path and plain(p.value(n.path))
 end
+python_methods.is_list = is_list
+
+-- The characters of a text, the keys of a dictionary, as a list; others stay.
+local function as_list(p, n)
+  local v = n and n.path and p.value(n.path)
+  return n and (is_text(p, n) or plain(v) and #v == 0 and next(v) ~= nil) and
+         p:builtin("list", {{node = n}}) or n
+end
+local of_elements = lexer.set "sorted set max min Counter"
 
 -- A text with `name' for the variable `param'.
 local function renamed(text, param, name)
@@ -106,6 +116,8 @@ local function applied(p, f, name)
     return renamed(f.body, f.params[1], name)
   end
   local x = p.node(name, nil, {path = name})
+  local of = f.path and f.path:match "^([%a_][%w_]*)%.get$"
+  if of and plain(p.value(of)) then return ("%s[%s]"):format(of, name) end
   local method = f.path and f.path:match "^str%.(%l+)$"
   local made = method and filled(p, method, texts[method] and texts[method][0]
                                  or p.fail(), fills(p, x, {})) or
@@ -184,14 +196,28 @@ function python_methods.is_known(path) return libraries[path] ~= nil end
 
 local of_numbers = lexer.set "sum max min sorted"
 
+local new_value = "setmetatable({}, {__index = function(t, k) t[k] = %s; " ..
+                  "return t[k] end})"
+local default_of = {int = new_value:format "0", float = new_value:format "0.0",
+                    list = new_value:format "{}", dict = new_value:format "{}",
+                    str = new_value:format '""'}
+
 -- Of a function that is none of Lua's, sum(list), math.factorial(5), or nil.
 function python_methods.call(p, path, list)
   local first = list[1] and list[1].node
+  if of_elements[path] and (path ~= "max" and path ~= "min" or not list[2] or
+                            list[2].name) then
+    first = as_list(p, first)
+  end
   if (path == "map" or path == "filter") and #list == 2 then
     return each(p, path, first, list[2].node)
   elseif (path == "sorted" or path == "max" or path == "min") and list[2] and
          list[2].name and not first.tensor then
     return with_key(p, path, first, {table.unpack(list, 2)})
+  end
+  if path:find "defaultdict$" and #list == 1 then
+    local default = default_of[first.text]
+    return default and filled(p, path, default, {}) or p.fail()
   end
   local rows = functions[path] or libraries[path]
   local form = rows and rows[#list]
@@ -200,7 +226,7 @@ function python_methods.call(p, path, list)
     return nil
   end
   local v = first and first.path and p.value(first.path)
-  if of_numbers[path] and not is_list(p, first) and
+  if of_numbers[path] and first and not is_list(p, first) and
      not (path == "sorted" and v == nil) then
     return path ~= "sorted" and v == nil and
            p.node(("nacre.tensor(%s):%s():item()"):format(first.text, path))
@@ -212,7 +238,7 @@ end
 -- A bound of a slice: a number from 0 is one more, below 0 it is from the end.
 local function bound(n, of, more)
   local k = n.kind == "number" and math.tointeger(tonumber(n.text))
-  if not k then return n.text .. (more > 0 and " + 1" or "") end
+  if not k then return n.text .. (more > 0 and " + " .. more or "") end
   if k < 0 and of then
     k = k + more
     return "#" .. of .. (k == 0 and "" or " - " .. -k)
@@ -229,6 +255,26 @@ local function element(p, x, n)
   return p.node(("%s[%s]"):format(of, k < 0 and bound(n, of, 1) or k + 1))
 end
 
+-- x[a:b:step] of a list or a text.
+local function stepped(p, of, text, first, last, step)
+  local back, i = step:find "^-", p:unused "i"
+  if text and step == "-1" and not first and not last then
+    return p.node(of .. ":reverse()", nil, {gives = "text"})
+  end
+  local low = first and bound(first, of, 1) or back and "#" .. of or "1"
+  local high = last and bound(last, of, back and 2 or 0) or
+               back and "1" or "#" .. of
+  local loop = ("for %s = %s, %s, %s do"):format(i, low, high, step)
+  return p:made(function(target)
+    if text then
+      return ('%s = ""; %s %s = %s .. %s:sub(%s, %s) end'):format(target, loop,
+        target, target, of, i, i)
+    end
+    return ("%s = {}; %s %s[#%s + 1] = %s[%s] end"):format(target, loop,
+      target, target, of, i)
+  end, text and "s" or "t", {gives = text and "text" or "list"})
+end
+
 -- numbers[1:3], numbers[-1], "hello"[0], "hello"[::-1] as a node; nil if x is
 -- no list or text.
 function python_methods.slice(p, x, part)
@@ -241,17 +287,7 @@ function python_methods.slice(p, x, part)
   local step = part[3] and part[3].text
   p.found.python, p.found.counted = true, true
   if step then
-    if first or last then return nil end
-    if text then
-      return step == "-1" and p.node(of .. ":reverse()", nil, {gives = "text"})
-    end
-    local back, i = step:find "^-", p:unused "i"
-    return p:made(function(target)
-      return ("%s = {}; for %s = %s, %s, %s do %s[#%s + 1] = %s[%s] end")
-        :format(target, i, back and "#" .. of or "1",
-                back and "1" or "#" .. of, step,
-        target, target, of, i)
-    end, "t", {gives = "list"})
+    return stepped(p, of, text, first, last, step)
   elseif text then
     local from = first and bound(first, nil, 1) or "1"
     local to = part.slice and (last and bound(last, nil, 0) or "-1") or from
@@ -273,7 +309,7 @@ function python_methods.contains(p, x, y, no)
   local v = y.path and p.value(y.path)
   p:settle(y)
   if v and not plain(v) or y.text == "" then return nil end
-  if is_list(p, y) and not (v and #v == 0) then
+  if y.kind == "tuple" or is_list(p, y) and not (v and #v == 0) then
     local form = no and "$f = true; for _, $v in ipairs($y) do $f = " ..
                  "$f and $v ~= $x end" or
                  "$f = false; for _, $v in ipairs($y) do $f = " ..
@@ -312,7 +348,13 @@ function python_methods.fails(o, line)
      line:find "%[0%]" and o.message:find " counted from 1" or
      line:find "%[0%]%s*[[.:]" and o.message:find "indices start at 1" or
      o.message:find "^attempt to index a nacre.grad_fn value" or
-     o.message:find "%(field '%?'%)$" and line:find "%[%-%d" then
+     o.message:find "%(field '[%a ?]*'%)$" and line:find "%[%-%d" or
+     o.message:find "%(field 'integer index'%)$" and line:find "%[0%]" then
+    return true
+  end
+  local missing = o.message:match "^attempt to call a nil value %(%l+ '(.*)'%)$"
+  if missing and texts[missing] or
+     o.message:find "^attempt to perform arithmetic on a table value" then
     return true
   end
   for path in line:gmatch "[%a_][%w_]*%.[%a_][%w_]*" do
@@ -362,6 +404,14 @@ end
 for _, name in ipairs {"environ", "pop", "map", "filter", "items", "keys",
                        "values", "path"} do
   python_methods.names[name] = true
+end
+
+-- print of a list alone: the line shows it; nil of other values.
+function python_methods.shown(p, list)
+  local n = list[1] and not list[2] and not list[1].name and
+            not list[1].star and list[1].node
+  return n and p.tokens[1].text == "print" and not p:token() and
+         is_list(p, n) and n or nil
 end
 
 -- print("a", end=""): what is written without a new line.

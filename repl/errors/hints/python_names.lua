@@ -13,6 +13,7 @@ local small = '"abcdefghijklmnopqrstuvwxyz"'
 names.constants = {None = "nil", null = "nil", NULL = "nil",
                    undefined = "nil", True = "true", TRUE = "true",
                    False = "false", FALSE = "false",
+                   __name__ = '"__main__"',
                    ["math.inf"] = "math.huge", ["np.inf"] = "math.huge",
                    ["string.ascii_lowercase"] = small,
                    ["string.ascii_uppercase"] = small:upper(),

@@ -469,6 +469,7 @@ function runtime_errors.explain(o, line, value, scope)
      arguments:find "^it takes self," then arguments = nil end
   local dot_call = require "nacre.dot_call"
   if networks.explain(o, line, value) or
+     require "nacre.zero_based".explain(o, line) or
      dot_call.explain_object(o, line, value) then return end
   inplace_name(o, line)
   missing_module(o)

@@ -80,7 +80,12 @@ local foreign = {
                                   o.message:find "^attempt to %l+ a nil value")
   end,
   function(o, line)                     -- torch.tensor([[1, 2], [3, 4]])
-    return line:find "%[%[" and o.message:find "an element is a string"
+    return line:find "%[%[" and o.message:find "an element is a string" or
+           line:find "[%w_%])]%[%[%s*%-?%d" and    -- x[[0, 2]]
+           (o.message:find "is not a valid index$" or
+            o.message:find "^index %-?%d+" or
+            o.message:find "^%d+ indices for a tensor" or
+            o.message:find "^attempt to %l+ a number value")
   end,
   function(o, line)                     -- for v in list do
     return o.message:find "^attempt to call a table value" and

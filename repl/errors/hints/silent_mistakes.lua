@@ -53,6 +53,11 @@ local function is_tensor(text)
   return operand(#text)
 end
 
+-- A list or a dictionary of Lua.
+local function is_plain(v)
+  return type(v) == "table" and debug.getmetatable(v) == nil
+end
+
 local logic = set "and or not"
 
 -- The last token of the operand after (step 1) or before (-1) code[i].
@@ -148,13 +153,39 @@ local function list_assigned(code, i)
                              code:is(first - 1, ",")) do
     first = first - 1
   end
-  local x, size = last and last > i + 2 and code:text(i + 1, last), nil
+  local x, size = last and (last > i + 2 or not code[last + 1]) and
+                  code:text(i + 1, last), nil
   if not x or not code:is(first + 1, ",") then return nil end
   local owner = x:match "^(.*)%.shape$"
   if not owner then owner, size = x:match "^(.*):size(%(%))$" end
+  local v = x:find "^[%a_][%w_]*$" and value_of(x)
+  local names = code:text(first, i - 1)
+  if is_plain(v) and #v > 1 and #v == select(2, names:gsub(",", "")) + 1 then
+    return ("%s is one list; %s = table.unpack(%s)"):format(x, names, x)
+  end
   return owner and istensor(value_of(owner)) and
          ("%s is one list; %s = table.unpack(%s)"):format(
            size and "size()" or "shape", code:text(first, i - 1), x) or nil
+end
+
+-- nums[0], nums[-1] of a list that has no such element, name[0] of a text, as a
+-- part of a line: they are nil.
+local function counted_from_zero(code, i)
+  local owner, sign = code[i - 1], code:is(i + 1, "-") and 1 or 0
+  local n, stop = code[i + 1 + sign], i + 2 + sign
+  local k = n and n.kind == "number" and math.tointeger(tonumber(n.text))
+  local part = code:is(i - 2, ".", ":")
+  if not k or not code:is(stop, "]") or not owner or owner.kind ~= "name" or
+     part or i == 2 and not code[stop + 1] then return nil end
+  local v = value_of(owner.text)
+  if sign == 1 then k = -k end
+  if type(v) ~= "string" and
+     not (is_plain(v) and k < 1 and (#v > 0 and v[k] == nil or
+                                     state.python)) then return nil end
+  local text, found = require "nacre.foreign_statements".translate(
+    code.source, value_of)
+  return text and not found.said and
+         "elements count from 1; here " .. found.line or nil
 end
 
 -- Operations that keep all dimensions: of a vector the second value may be
@@ -266,8 +297,12 @@ local function of_dot(code, i)
   return numpy_statistics(code, i) or other_object(code, i)
 end
 
+local function of_bracket(code, i)
+  return values_indexed(code, i) or counted_from_zero(code, i)
+end
+
 local checks = {
-  ["["] = values_indexed, ["."] = of_dot, ["="] = list_assigned,
+  ["["] = of_bracket, ["."] = of_dot, ["="] = list_assigned,
   ["=="] = tensor_equality, ["~="] = tensor_equality,
   ["and"] = tensor_logic, ["or"] = tensor_logic,
   ["if"] = tensor_condition, ["elseif"] = tensor_condition,
