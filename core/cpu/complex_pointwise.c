@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
-** complex_pointwise.c - pointwise operations and reductions over complex
-** numbers on the CPU.  Where an operation does the same to both parts (copies,
-** sums), it runs as one of real numbers over twice as many elements.  Else
-** operands pass through blocks of the complex type, as in cpu.c, and the
+** complex_pointwise.c - pointwise operations over complex numbers on the CPU.
+** A copy is one of real numbers over twice as many elements.  Else operands
+** pass through blocks of the complex type, as in cpu.c, and the
 ** kernels of complex_kernels.c.
 */
 #include <string.h>
@@ -230,68 +229,9 @@ static int run_pointwise(const TensorIter *k) {
   return nc_interrupted ? nc_fail(NC_EINTR, "interrupted") : NC_OK;
 }
 
-/*
-** Reductions
-*/
-typedef struct ReduceWork {
-  const TensorIter *k;
-  int inner;     /* dimensions of the result */
-  int64_t count; /* elements of a slice */
-} ReduceWork;
-
-/* *acc takes in x: their product, or their sum. */
-static void take_in(c128_s *acc, c128_s x, int product) {
-  const c128_s a = *acc;
-  if (product)
-    *acc = (c128_s){ a.re * x.re - a.im * x.im, a.re * x.im + a.im * x.re };
-  else *acc = (c128_s){ a.re + x.re, a.im + x.im };
-}
-
-static c128_s element_at(const TensorIter *k, int64_t offset) {
-  const c64_s *narrow = k->p[1];
-  if (k->type[1] == DT_c128) return ((const c128_s *)k->p[1])[offset];
-  return (c128_s){ (double)narrow[offset].re, (double)narrow[offset].im };
-}
-
-/* Results begin..end-1, element by element in double precision. */
-static void reduce_results(void *ctx, int64_t begin, int64_t end) {
-  const ReduceWork *f = ctx;
-  const TensorIter *k = f->k;
-  Cursor at;
-  nc_cursor_start(&at, k, 0, f->inner, begin);
-  for (int64_t i = begin; i < end && !nc_interrupted; i++) {
-    c128_s acc = { k->op == OP_prod, 0 };
-    const int64_t to = nc_cursor_offset(&at, 0);
-    Cursor w;
-    if (f->count > 0) nc_cursor_start(&w, k, f->inner, k->nd, 0);
-    for (int64_t e = 0; e < f->count; e++) {
-      take_in(&acc,
-              element_at(k, nc_cursor_offset(&at, 1) + nc_cursor_offset(&w, 1)),
-              k->op == OP_prod);
-      nc_cursor_advance(&w, 1);
-    }
-    if (k->op == OP_mean)
-      acc = (c128_s){ acc.re / (double)f->count, acc.im / (double)f->count };
-    if (k->type[0] == DT_c128) ((c128_s *)k->p[0])[to] = acc;
-    else ((c64_s *)k->p[0])[to] = (c64_s){ (float)acc.re, (float)acc.im };
-    nc_cursor_advance(&at, 1);
-  }
-}
-
-static int run_reduction(const TensorIter *k) {
-  ReduceWork f = { k, k->nd - k->nfold, 1 };
-  TensorIter parts;
-  if (k->op != OP_sum && k->op != OP_mean && k->op != OP_prod)
-    return nc_refuse_complex();
-  if (k->op != OP_prod && nc_parts_iter(&parts, k, nc_real_dtype(k->type[1])))
-    return nc_cpu_reduce(&parts);
-  for (int d = f.inner; d < k->nd; d++) f.count *= k->size[d];
-  return nc_parallel(k->n, 1 + GRAIN / (f.count + 1), reduce_results, &f);
-}
-
 int nc_cpu_run_complex(const TensorIter *k) {
   TensorIter bits;
   if (nc_opinfo[k->op].kind == REDUCE_OP && k->grad_index == 0)
-    return run_reduction(k);
+    return nc_cpu_reduce_complex(k);
   return copy_bits(&bits, k) ? nc_cpu_run(&bits) : run_pointwise(k);
 }

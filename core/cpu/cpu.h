@@ -20,6 +20,7 @@ OPTIONAL_REQUESTS(X)
 ** Parts of these requests that are files of their own
 */
 int nc_cpu_run_complex(const TensorIter *k);
+int nc_cpu_reduce_complex(const TensorIter *k); /* (complex_reduce.c) */
 int nc_cpu_reduce(const TensorIter *k);   /* run, of a reduction (reduce.c) */
 int nc_cpu_argmax(const DimCall *c);  /* argmax, argmin (argmax.c) */
 int nc_cpu_softmax(const DimCall *c); /* softmax, log_softmax (softmax.c) */

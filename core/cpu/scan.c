@@ -147,6 +147,18 @@ static void scan_few(const DimRows *l, DimOp op, void *y, const void *x,
 #undef FEW
 }
 
+/* One row of complex numbers, in pieces. */
+static void complex_row(const DimRows *l, DimOp op, void *dst,
+                        const void *src) {
+  const ComplexKernels *k = &nc_kernels()->of_complex[l->t->dtype == DT_c128];
+  const int64_t n = l->length, size = nc_dtypesize(l->t->dtype);
+  double acc[2] = { op == DIM_CUMPROD, 0 };
+  for (int64_t i = 0; i < n && !nc_interrupted; i += BLOCK)
+    (op == DIM_CUMSUM ? k->sums : k->products)((char *)dst + i * size,
+                                               (const char *)src + i * size,
+                                               nc_min(n - i, BLOCK), acc);
+}
+
 typedef struct ScanWork {
   DimRows in;
   Tensor *out, *at; /* in the shape of in.t; one may be NULL */
@@ -158,12 +170,15 @@ static void scan_rows(void *ctx, int64_t begin, int64_t end) {
   const int64_t n = j->in.length;
   const int64_t size = nc_dtypesize(j->in.t->dtype);
   const int fours = j->op == DIM_CUMSUM && j->in.kernel != NULL;
-  const int few = n <= NC_FEW && (j->op == DIM_CUMSUM || j->op == DIM_CUMPROD);
+  const int complex = nc_is_complex(j->in.t->dtype);
+  const int few =
+      !complex && n <= NC_FEW && (j->op == DIM_CUMSUM || j->op == DIM_CUMPROD);
   for (int64_t i = begin, rows; i < end && !nc_interrupted; i += rows) {
     const char *x = (const char *)nc_data(j->in.t) + i * n * size;
     char *y = j->out ? (char *)nc_data(j->out) + i * n * size : NULL;
     rows = few ? nc_min(BLOCK / n, end - i) : fours && end - i >= 4 ? 4 : 1;
-    if (few) scan_few(&j->in, j->op, y, x, rows);
+    if (complex) complex_row(&j->in, j->op, y, x);
+    else if (few) scan_few(&j->in, j->op, y, x, rows);
     else if (rows == 4) cumsum_four(&j->in, y, x);
     else if (j->op == DIM_CUMSUM) cumsum_row(&j->in, y, x);
     else if (j->op == DIM_CUMPROD) cumprod_row(&j->in, y, x);
@@ -177,7 +192,9 @@ static void scan_rows(void *ctx, int64_t begin, int64_t end) {
 int nc_cpu_scan(const DimCall *c) {
   const int dim = nc_dim_of(c);
   ScanWork j = { .op = c->op };
-  int r = nc_dimrows(&j.in, c->x, c->dims);
+  int r = nc_is_complex(c->x->dtype)
+              ? nc_dimrows_of(&j.in, c->x, c->dims, c->x->dtype)
+              : nc_dimrows(&j.in, c->x, c->dims);
   if (r == NC_OK)
     r = nc_dimrows_result(&j.out, &j.in, c->y, j.in.t->dtype, dim);
   if (r == NC_OK) r = nc_dimrows_result(&j.at, &j.in, c->at, DT_i64, dim);

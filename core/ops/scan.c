@@ -23,20 +23,35 @@ static Tensor *cumsum_of_parts(Temps *w, Tensor *x, int dim) {
   return nc_temps_call(w, &c);
 }
 
-/* A scan of complex numbers by op, slice by slice. */
+/* y from `at' on takes in by op as many slices from `from' on. */
+static int take_in(Tensor *y, int dim, Op op, int64_t at, int64_t from,
+                   int64_t n) {
+  Temps w = { 0 };
+  Tensor *to = nc_temps_narrow(&w, y, dim, at, n), *both = NULL;
+  const Arg in[2] = { { .t = nc_temps_narrow(&w, y, dim, from, n) },
+                      { .t = to } };
+  if (w.status == NC_OK)
+    nc_temps_add(&w, nc_apply(&both, op, in, NULL, NULL), &both);
+  if (w.status == NC_OK) w.status = nc_copy(to, both);
+  return nc_temps_finish(&w);
+}
+
+/* A scan of complex numbers by op: products in as many steps as their number
+   has binary digits; logarithms, whose branch depends on the order, one after
+   the other. */
 static Tensor *complex_scan(Temps *w, Tensor *x, int dim, Op op) {
   Tensor *y = nc_temps_op1(w, OP_clone, x);
   const int64_t n = w->status == NC_OK && x->nd > 0 ? x->size[dim] : 0;
-  for (int64_t i = 1; i < n && w->status == NC_OK; i++) {
-    Temps step = { 0 };
-    Tensor *own = nc_temps_narrow(&step, y, dim, i, 1), *to = NULL;
-    const Arg in[2] = { { .t = nc_temps_narrow(&step, y, dim, i - 1, 1) },
-                        { .t = own } };
-    if (step.status == NC_OK)
-      nc_temps_add(&step, nc_apply(&to, op, in, NULL, own), &to);
-    w->status = nc_temps_finish(&step);
-  }
+  const int doubles = op == OP_mul;
+  for (int64_t i = 1; i < n && w->status == NC_OK; i += doubles ? i : 1)
+    w->status =
+        take_in(y, dim, op, i, doubles ? 0 : i - 1, doubles ? n - i : 1);
   return y;
+}
+
+/* Does the device scan complex numbers itself? */
+static int scans_complex(const Tensor *x) {
+  return nc_device(x) == &nc_cpu;
 }
 
 /* cumsum and cumprod.  Integers are computed in int64 and then converted to
@@ -53,7 +68,7 @@ int nc_op_cumsum(Call *c) {
   x = nc_temps_cast(&w, nc_temps_cast(&w, x, type), work);
   if (w.status == NC_OK && nc_is_complex(work) && x->nd == 0)
     y = nc_temps_op1(&w, OP_clone, x);
-  else if (w.status == NC_OK && nc_is_complex(work))
+  else if (w.status == NC_OK && nc_is_complex(work) && !scans_complex(x))
     y = op == DIM_CUMSUM ? cumsum_of_parts(&w, x, dim)
                          : complex_scan(&w, x, dim, OP_mul);
   else if (w.status == NC_OK)

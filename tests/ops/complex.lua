@@ -250,6 +250,61 @@ for _, dtype in ipairs {"complex64", "complex128"} do
   assert(none:mean():isnan():item())
 end
 
+-- Reductions and scans are those of the elements one by one: every layout, and
+-- more elements than a thread takes.
+local function scanned(x, product)
+  local y, all = {}, product and 1 + 0*i or 0*i
+  for k, v in ipairs(x:totable()) do
+    all = product and all * v or all + v
+    y[k] = all
+  end
+  return nacre.tensor(y, {dtype = x.dtype})
+end
+local function close(got, want, dtype, what)
+  eq(got.dtype, dtype)
+  local off = (got - want):abs():amax():item()
+  local most = (dtype == "complex64" and 1e-5 or 1e-13) *
+               math.max(1, want:abs():amax():item())
+  assert(off <= most, ("%s: off by %g"):format(what, off))
+end
+for _, dtype in ipairs {"complex64", "complex128"} do
+  local turned = nacre.polar(nacre.rand(7, 70) / 4 + 0.9, nacre.rand(7, 70) * 6)
+                 :to(dtype)
+  for layout, x in pairs {
+    dense = turned, transposed = turned:t(), cut = turned:narrow(2, 5, 9),
+    conjugated = turned:conj(), repeated = turned[1]:expand(5, 70),
+    reversed = turned:flip(2), apart = turned:unfold(2, 1, 3):squeeze(3)} do
+    for d = 1, 2 do
+      for name in ("sum prod cumsum cumprod"):gmatch "%a+" do
+        local all = x[name](x, d)
+        for k = 1, x:size(3 - d) do
+          local want = scanned(x:select(3 - d, k):clone(), name:find "prod")
+          local cum = name:find "cum"
+          close(cum and all:select(3 - d, k) or all:narrow(1, k, 1),
+                cum and want or want:narrow(1, want:numel(), 1), dtype,
+                name .. " " .. layout)
+        end
+      end
+    end
+    close(x:mean(), x:sum() / x:numel(), dtype, "mean")
+    close(x:sum(), x:sum(1):sum(), dtype, "sum of all")
+    close(x:prod(), x:prod(2):prod(), dtype, "product of all")
+  end
+  local long = nacre.polar(nacre.ones(150001), nacre.arange(150001.0) % 7)
+               :to(dtype)
+  local parts = nacre.view_as_real(long):double()
+  close(long:sum(), nacre.view_as_complex(parts:sum(1)), dtype, "a long sum")
+  local function last(y) return y:narrow(1, y:numel(), 1):squeeze() end
+  close(last(long:cumsum(1)), long:sum(), dtype, "a long scan")
+  local first, rest = long:narrow(1, 1, 77777), long:narrow(1, 77778, 72224)
+  close(long:prod(), first:prod() * rest:prod(), dtype, "a long product")
+  if dtype == "complex128" then -- a device rounds each product
+    close(last(long:cumprod(1)), long:prod(), dtype, "a scan of products")
+  end
+  local large = nacre.tensor({3e38, 3e38, -3e38, -3e38}):repeat_interleave(64)
+  assert(nacre.complex(large, -large):sum():item() == 0*i)
+end
+
 --
 -- Display
 --

@@ -102,6 +102,7 @@ static inline double _Complex sqrt_c128(double _Complex x);
 #define MANY 0x1p24F
 #define NAME(f) f##_c64
 #include "core/cpu/kernels/complex_pointwise.inc"
+#include "core/cpu/kernels/complex_lines.inc"
 #undef T
 #undef R
 #undef REAL
@@ -115,6 +116,7 @@ static inline double _Complex sqrt_c128(double _Complex x);
 #define MANY 0x1p54
 #define NAME(f) f##_c128
 #include "core/cpu/kernels/complex_pointwise.inc"
+#include "core/cpu/kernels/complex_lines.inc"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)

@@ -35,6 +35,16 @@ typedef void (*PointwiseKernel)(int64_t n, void *const v[],
 typedef struct ComplexKernels {
   PointwiseKernel pointwise[OP_COUNT];
   PointwiseKernel gradient[OP_COUNT][3];
+  /* acc takes in n numbers side by side (complex_lines.inc): their sum or their
+     product, as real and imaginary part */
+  void (*sum)(double acc[2], const void *x, int64_t n);
+  void (*product)(double acc[2], const void *x, int64_t n);
+  /* re[i] and im[i] take in the factor x[i * step], for i < n */
+  void (*product_across)(double *re, double *im, const void *x, int64_t step,
+                         int64_t n);
+  /* y = the running sums or products, which begin with acc, and end with it */
+  void (*sums)(void *y, const void *x, int64_t n, double acc[2]);
+  void (*products)(void *y, const void *x, int64_t n, double acc[2]);
 } ComplexKernels;
 
 /* A reduction (reduce.inc).  Accumulators are int64_t for integers, double
