@@ -113,6 +113,15 @@ do
   local d = nacre.tensor {{4.0, 2, 1}, {4, 2, 1}, {8, 4, 0}}
   local x = nacre.diag_embed(d)
   is(L.matrix_rank(x, {atol = nacre.tensor {0.5, 1.5, 0.5}}), "{3,2,2}")
+  is(L.matrix_rank(x, nacre.tensor {0.5, 1.5, 0.5}), "{3,2,2}")
+  is(L.matrix_rank(x, {atol = nacre.tensor({0.5, 1.5, 0.5},
+                                           {requires_grad = true})}), "{3,2,2}")
+  for _, tol in ipairs {0.4, nacre.tensor {0.3, 0.6, 0.1}} do
+    local got, want = L.pinv(x, tol), L.pinv(x, {atol = 0.0, rtol = tol})
+    assert(got:eq(want):all():item())
+  end
+  fails("rcond is a tolerance already", L.pinv, x, 0.1, {atol = 0.1})
+  fails("tol is a tolerance already", L.matrix_rank, x, 0.1, {rtol = 0.1})
   is(L.matrix_rank(x, {atol = nacre.tensor {1, 3, 0}}), "{2,1,2}")
   is(L.matrix_rank(x, {rtol = nacre.tensor {0.3, 0.6, 0.1}}), "{2,1,2}")
   local rtol = nacre.tensor {0.1, 0.6, 0.1}

@@ -288,6 +288,14 @@ local function tolerance(op, what, v, A)
   return v:to(parts[A.dtype] or A.dtype):to(A.device):unsqueeze(-1)
 end
 
+-- Fails if a tolerance is given twice: by its old name, and by its new one.
+local function onetolerance(op, what, atol, rtol)
+  if atol or rtol then
+    fail(name(op), ("%s is a tolerance already: atol and rtol are given "
+                    .. "without it"):format(what))
+  end
+end
+
 -- A, expanded to the batch to which tolerances broadcast.
 local function expanded(A, ...)
   local list = {nacre.empty(with(head(A), 1), like(A))}
@@ -315,12 +323,21 @@ end
 
 -- Result [...], int64; has no gradient.
 define("matrix_rank",
-       "A:tensor, *, atol:operand=nil, rtol:operand=nil, hermitian:bool=false",
-       "number of singular values above max(atol, rtol*largest); a tolerance "
-       .. "may be a tensor of one for each matrix",
-function(A, atol, rtol)
+       "A:tensor, tol:operand=nil, *, atol:operand=nil, rtol:operand=nil, "
+       .. "hermitian:bool=false",
+       "number of singular values above max(atol, rtol*largest); tol is an "
+       .. "atol whose rtol is 0; a tolerance may be a tensor of one for each "
+       .. "matrix",
+function(A, tol, atol, rtol)
   local op = "matrix_rank"
   matrices(op, A)
+  if tol then
+    onetolerance(op, "tol", atol, rtol)
+    atol, rtol = tol, 0.0
+  end
+  -- A count has no gradient, whatever its tolerance has.
+  if nacre.is_tensor(atol) then atol = atol:detach() end
+  if nacre.is_tensor(rtol) then rtol = rtol:detach() end
   local S = svdvals(A:detach())
   return S:gt(cutoff(A, S, tolerance(op, "atol", atol, A),
                      tolerance(op, "rtol", rtol, A))):sum(-1)
@@ -358,12 +375,18 @@ Pinv = Function {
 local function pinv(A, atol, rtol) return Pinv(A, atol, rtol) end
 
 define("pinv",
-       "A:tensor, *, atol:operand=nil, rtol:operand=nil, hermitian:bool=false",
+       "A:tensor, rcond:operand=nil, *, atol:operand=nil, rtol:operand=nil, "
+       .. "hermitian:bool=false",
        "Moore-Penrose inverse; singular values up to max(atol, rtol*largest) "
-       .. "count as 0; a tolerance may be a tensor of one for each matrix",
-function(A, atol, rtol)
+       .. "count as 0; rcond is an rtol whose atol is 0; a tolerance may be a "
+       .. "tensor of one for each matrix",
+function(A, rcond, atol, rtol)
   local op = "pinv"
   matrices(op, A)
+  if rcond then
+    onetolerance(op, "rcond", atol, rtol)
+    atol, rtol = 0.0, rcond
+  end
   atol, rtol = tolerance(op, "atol", atol, A), tolerance(op, "rtol", rtol, A)
   return pinv(expanded(A, atol, rtol), atol, rtol)
 end)
