@@ -143,7 +143,21 @@ static int insert(int count, int key) {
   return 0;
 }
 
+/* Who indents a block of Python by hand begins at the margin: the first blank
+   behind Enter takes the place of those that stand there. */
+static void own_indent(void) {
+  const int start = linestart(rl_point);
+  int head = lineend(0);
+  while (head > 0 && rl_line_buffer[head - 1] == ' ') head--;
+  if (rl_last_func != enter || start == 0 || head == 0) return;
+  if (rl_line_buffer[head - 1] != ':' && rl_line_buffer[0] != '@') return;
+  if ((int)strspn(rl_line_buffer + start, " ") < rl_point - start) return;
+  rl_delete_text(start, rl_point);
+  rl_point = start;
+}
+
 static int letter(int count, int key) {
+  if (key == ' ') own_indent();
   return edit(insert, count, key);
 }
 

@@ -184,8 +184,9 @@ function input_block.compile(text)
   local body, hide = strip(text)
   if not body then return {kind = "empty"} end
   local unit = {text = text, hide = hide}
-  if python_block.is_try(text) then
-    unit.kind, unit.message = "error", select(2, compile "try:")
+  local head = python_block.head(text)
+  if head then
+    unit.kind, unit.message = "error", select(2, compile(head))
     return unit
   end
   local asvalue

@@ -24,6 +24,7 @@ local function text_end(source, from)
   local at = from + 1
   while true do
     local found = source:match("^[^\\\n" .. quote .. "]*()", at)
+    if not found then return nil end
     local c = source:sub(found, found)
     if c ~= "\\" then return found end
     at = found + 2
@@ -38,7 +39,7 @@ local function read(source)
   while at <= #source do
     local from, c = source:match("^[^\n#\"'%[%](){}]*()(.?)", at)
     if not line and source:find("^[ \t]*[^%s#]", at) then
-      line = {indent = #source:match("^[ \t]*", at), from = at}
+      line = {indent = #source:match("^[ \t]*", at), from = at, code = ""}
       list[#list + 1] = line
     end
     local stop = from
@@ -76,9 +77,14 @@ local function is_decorator(line)
   return line.code:find "^@%a[%w_%.]*$" or line.code:find "^@%a[%w_%.]*%b()$"
 end
 
--- Does it begin with "try:"? Lua takes what follows for the name of a method.
-function python_block.is_try(source)
-  return rawget(_G, "try") == nil and source:find "^%s*try:%s*\n" ~= nil
+-- The first line of a block of Python that has more; nil of other text. Lua
+-- would take "try:" and the name below it for the call of a method.
+function python_block.head(source)
+  local line = source:match "^([^\n]*:[ \t]*)\n" or
+               source:match "^([^\n]*:[ \t]*#[^\n]*)\n"
+  local word = line and line:match "^%s*(%l+)"
+  local list = heads[word] and rawget(_G, word) == nil and read(line)
+  return list and is_head(list[1]) and line or nil
 end
 
 -- Does a line end in a bracket or a comma that a list goes on after? The { of

@@ -119,6 +119,44 @@ class Half:
         return x / 2
 h = Half().of(7)]], "h", 3.5)
 
+runs([[
+class Point:
+    made = 0
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+    def __repr__(self):
+        return f"Point({self.x}, {self.y})"
+    def __add__(self, other):
+        return Point(self.x + other.x, self.y + other.y)
+    def __eq__(self, other):
+        return self.x == other.x and self.y == other.y
+p = Point(1, 2) + Point(3, 4)
+shown = str(p) if p == Point(4, 6) else "no"
+shown = shown + " " + str(Point.made)]], "shown", "Point(4, 6) 0")
+
+runs([[
+class Base:
+    def __init__(self, name):
+        self.name = name
+    def call(self):
+        return self.name
+class Loud(Base):
+    def __init__(self, name, mark=4):
+        super().__init__(name)
+        self.mark = mark
+    def call(self):
+        return super().call() + self.mark
+called = Loud(5).call() * Base(2).call()]], "called", 18)
+
+runs([[
+found = []
+stack = [3, 2]
+while stack:
+    found.append(stack.pop())
+if not stack:
+    found.append(len(found))
+found = ",".join(str(v) for v in found)]], "found", "2,3,2")
+
 is(line "@cache\ndef f(x):\n    return x", "nothing", "another decorator")
 
 -- no lines of Python, or what is not understood

@@ -52,6 +52,13 @@ for _, text in ipairs {
   local ready = text ~= "f(" and text ~= "def f(x): return ["
   is(input_block.ready(text, function() end), ready, text)
 end
+-- what Lua would take for the call of a method that is in the second line
+for _, text in ipairs {"try:\n    int('x')", "for k in d.items():\n    f(k)",
+                       "if x:  # why\n    print(x)", "while t.go():\n  f()"} do
+  is(input_block.compile(text).kind, "error", text)
+  is(input_block.ready(text, function() end), false, text)
+  is(input_block.ready(text .. "\n  ", function() end), true, text)
+end
 try = {int = function() return 5 end}
 is(input_block.compile("try:\nint()").kind, "expression", "a variable")
 try = nil

@@ -252,6 +252,17 @@ class Editor(Shell):
         s.press(RIGHT + ENTER)
         self.rows(s, "4\tbig", ">")
 
+    def test_python_indented_by_hand(self):
+        """The blanks that are typed count, not those that stand there."""
+        s = self.edit()
+        s.press("n = 0" + ENTER + "for v in range(3):" + ENTER +
+                "    if v > 1:" + ENTER + "        n += 10" + ENTER +
+                "    n += v" + ENTER)
+        self.rows(s, "> for v in range(3):", "      if v > 1:",
+                  "          n += 10", "      n += v")
+        s.press(ENTER + RIGHT + ENTER + "n" + ENTER)
+        self.rows(s, "13", ">")
+
     def test_a_pasted_session_of_python(self):
         s = self.edit()
         s.press(PASTE + ">>> total = 40\r>>> total\r40\r>>> n = 2\r" + PASTED)

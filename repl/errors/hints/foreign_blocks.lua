@@ -93,8 +93,14 @@ local function call_parent(list, i)
   local head, k = list[i], i + 1
   local parent = head.code:match "^class%s+[%w_]+%s*%(%s*([%w_%.]+)%s*%)"
   local ours = not parent or is_library[parent:match "[%w_]+$"]
+  local class, inside = head.code:match "^class%s+([%w_]+)",
+                        list[k] and list[k].indent
   while list[k] and list[k].indent > head.indent do
     local code = list[k].code:gsub("super%([%w_]+%s*,%s*self%)", "super()")
+    if list[k].indent == inside then     -- a field of the class
+      code = code:gsub("^([%a_][%w_]*)%s*:%s*[^=]-(=[^=])", "%1 %2")
+                 :gsub("^[%a_][%w_]*%s*=[^=]", class .. ".%0")
+    end
     if ours and code:find "^super%(%)%.__init__%b()$" then
       table.remove(list, k)
     else

@@ -381,7 +381,9 @@ function foreign_calls.call(p, callee)
   local loops = path == "range" or path == "enumerate" or path == "zip" or
                 path == "reversed" or path == "tqdm" or path == "tqdm.tqdm" or
                 path == "trange"
-  if path == "next" and first and first.iterates then
+  if path == "next" and first and first.text:find "parameters%(%)$" then
+    return p.node(first.text .. "[1]")
+  elseif path == "next" and first and first.iterates then
     return p.node("", 0, {first_batch = first.iterates})
   elseif path == "iter" and first and p.value(path) == nil and p:at ")" then
     return p.node("", 0, {iterates = first})
@@ -573,6 +575,7 @@ function foreign_calls.method(p, owner, mark, name)
                       1, mark == "." and p.python)
   -- a text has some of these names, too
   n.tensor = n.tensor and (owner.tensor or name:find "^arg%l+$" ~= nil)
+  if name == "tolist" or name == "totable" then n.gives = "list" end
   return n
 end
 

@@ -14,7 +14,7 @@ local definitions = {words = {}}
 local words = definitions.words
 
 -- The last `class' that was typed, and the lines of the session before it.
-local last_class, lines_before
+local last_class, lines_before, last_is_plain
 
 -- How many inputs there were.
 local function input_count()
@@ -47,6 +47,10 @@ function definitions.parameters(p, close)
     if list[1] then p:expect "," end
     local star, options = p:take "*", p:take "**"
     if options then p.found.python = true end
+    if star and p:at "," then           -- the others are named
+      p:take ","
+      star = nil
+    end
     local name = p:take "..." and "..." or p:name()
     local rest = options and list[#list] == "..."
     if not rest then list[#list + 1] = star and "..." or name end
@@ -85,6 +89,13 @@ end
 local special = {__init__ = "init", __len__ = "len", __getitem__ = "get",
                  __call__ = "forward"}
 
+-- The same for a class of no library, which is the metatable of its objects.
+local metamethods = {__repr__ = "__tostring", __str__ = "__tostring",
+                     __add__ = "__add", __sub__ = "__sub", __mul__ = "__mul",
+                     __truediv__ = "__div", __neg__ = "__unm", __eq__ = "__eq",
+                     __lt__ = "__lt", __le__ = "__le", __len__ = "__len",
+                     __call__ = "__call"}
+
 -- def forward(self, x):
 function words.def(p)
   p:take()
@@ -93,7 +104,8 @@ function words.def(p)
   local params, sets = definitions.parameters(p, ")")
   if p:take "->" then p:expression(1) end
   if params == "self" or params:find "^self," then
-    name = ("%s:%s"):format(current_class(), special[name] or name)
+    name = ("%s:%s"):format(current_class(), last_is_plain and
+                            metamethods[name] or special[name] or name)
     params = params:gsub("^self,? ?", "")
   end
   local body = "..."
@@ -146,6 +158,7 @@ function words.class(p)
             "end, backward = function(ctx, g) ... end}"):format(name))
   end
   local head, method = class_of(name, base)
+  last_is_plain = method == "init()"
   if p:take ":" and p:take "pass" and not p:token() then return head end
   if p:take "\1" then
     local body = p:block {["\2"] = true}

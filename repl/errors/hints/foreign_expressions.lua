@@ -495,8 +495,10 @@ local function conditional(self, n)
   self:settle(c)
   self:settle(y)
   self:settle(z)
-  if c.text:find "cuda%.is_available" or
-     c.text:find "accelerator%.is_available" then
+  local devices = y.kind == "string" or y.text:find "[dD]evice" or
+                  y.text:find "accelerator"
+  if devices and (c.text:find "cuda%.is_available" or
+                  c.text:find "accelerator%.is_available") then
     return node 'nacre.device "auto"'
   end
   local test = c.rank < 2 and "(" .. c.text .. ")" or

@@ -69,6 +69,7 @@ end
 
 -- The head of the loop over the characters of a text.
 local function over_text(p, names, n)
+  p.found.kinds[names[1]] = "text"
   return in_loop(names, ('%s:gmatch "."'):format(p.enclosed(n)))
 end
 
@@ -88,6 +89,10 @@ local function over_value(p, names, n)
     return over_text(p, names, n)
   end
   local v = n.path and p.value(n.path)
+  if not names[2] and (n.texts or type(v) == "table" and
+                       type(rawget(v, 1)) == "string") then
+    p.found.kinds[names[1]] = "text"
+  end
   if not names[2] and n.kind ~= "list" and type(v) == "table" and
      #v == 0 and type(next(v)) == "string" then  -- a dictionary gives its keys
     return in_loop(names, ("pairs(%s)"):format(n.text))

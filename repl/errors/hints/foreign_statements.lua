@@ -342,7 +342,7 @@ local function assignment(self, list)
   if (n.callee or ""):find "%f[%w_]%u[%w_]*$" then -- s = Stack(): s.push(2)
     self.found.bound[list[1].text] = true
   end
-  local kind = n.gives or n.kind == "list" and "list" or
+  local kind = n.gives or (n.kind == "list" or n.kind == "tuple") and "list" or
                n.kind == "string" and "text" or n.tensor and "tensor" or false
   local before = self.found.kinds[list[1].text]
   self.found.kinds[list[1].text] = (before == nil or before == kind) and kind

@@ -165,7 +165,8 @@ local missing = {["for"] = "'do' expected", ["while"] = "'do' expected",
 -- For a block that ends too early: the hint, and a better message than `what',
 -- if it looks like another language; else nil.
 function foreign_syntax.unfinished(what, text)
-  local word = require "nacre.input_block".python_colon(text)
+  local head = require "nacre.python_block".head(text)
+  local word = require "nacre.input_block".python_colon(head or text)
   if word then
     local line = text:match "^[^\n]*"
     return line and translate(line, value_of) or opening[word], missing[word]

@@ -62,7 +62,8 @@ local function filled(p, name, form, set)
       if form:find "local %$n" then set.n = p:unused "n" end
       return filled_text(p, form, set)
     end, wants[letter], {gives = letter == "t" and "list" or
-                         letter == "s" and "text" or nil})
+                         letter == "s" and "text" or nil,
+                         texts = name == "split" or name == "splitlines"})
   end
   local text = filled_text(p, form, set)
   local statement = not load("return " .. text, "=", "t")
@@ -76,9 +77,9 @@ local function filled(p, name, form, set)
 end
 
 local function is_text(p, n)
-  return n.kind == "string" or n.gives == "text" or
-         p.kinds[n.path or ""] == "text" or
-         n.path ~= nil and type(p.value(n.path)) == "string"
+  local kind = p.kinds[n.path or ""]
+  return n.kind == "string" or n.gives == "text" or kind == "text" or
+         kind == nil and n.path ~= nil and type(p.value(n.path)) == "string"
 end
 python_methods.is_text = is_text
 
@@ -249,10 +250,11 @@ end
 -- numbers[-1], and [1, 2][0] of a list that is written there
 local function element(p, x, n)
   local k = n and n.kind == "number" and math.tointeger(tonumber(n.text))
-  if not k or k >= 0 and x.kind ~= "list" then return nil end
+  if not k or k >= 0 and x.kind ~= "list" and not x.texts then return nil end
   p.found.python, p.found.counted = true, true
   local of = p.enclosed(x)
-  return p.node(("%s[%s]"):format(of, k < 0 and bound(n, of, 1) or k + 1))
+  return p.node(("%s[%s]"):format(of, k < 0 and bound(n, of, 1) or k + 1), nil,
+                {gives = x.texts and "text" or nil})
 end
 
 -- x[a:b:step] of a list or a text.
@@ -286,6 +288,7 @@ function python_methods.slice(p, x, part)
   local of = p.enclosed(x)
   local step = part[3] and part[3].text
   p.found.python, p.found.counted = true, true
+  if first and first.text == "0" then p.found.zero = true end
   if step then
     return stepped(p, of, text, first, last, step)
   elseif text then
@@ -354,7 +357,8 @@ function python_methods.fails(o, line)
   end
   local missing = o.message:match "^attempt to call a nil value %(%l+ '(.*)'%)$"
   if missing and texts[missing] or
-     o.message:find "^attempt to perform arithmetic on a table value" then
+     o.message:find "^attempt to perform arithmetic on a table value" or
+     o.message:find "self is missing" and line:find "%.tolist%(%)%." then
     return true
   end
   for path in line:gmatch "[%a_][%w_]*%.[%a_][%w_]*" do

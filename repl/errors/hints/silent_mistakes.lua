@@ -301,7 +301,22 @@ local function of_bracket(code, i)
   return values_indexed(code, i) or counted_from_zero(code, i)
 end
 
+-- print(nums) of a list, type(x) of a tensor, as Python's
+local function shown_otherwise(code, i)
+  local x = code[i + 2]
+  if i > 1 or not code:is(2, "(") or not code:is(4, ")") or code[5] or
+     x.kind ~= "name" then return nil end
+  local v = value_of(x.text)
+  if code:is(1, "type") then
+    return istensor(v) and ("of a tensor, %s.dtype and %s.shape tell more")
+                             :format(x.text, x.text) or nil
+  end
+  return state.python and is_plain(v) and
+         "print shows no more of a table; here " .. x.text or nil
+end
+
 local checks = {
+  print = shown_otherwise, type = shown_otherwise,
   ["["] = of_bracket, ["."] = of_dot, ["="] = list_assigned,
   ["=="] = tensor_equality, ["~="] = tensor_equality,
   ["and"] = tensor_logic, ["or"] = tensor_logic,
