@@ -13,6 +13,7 @@ local lookup = require "nacre.lookup"
 local names = require "nacre.python_names"
 local other_libraries = require "nacre.other_libraries"
 local python_methods = require "nacre.python_methods"
+local python_truth = require "nacre.python_truth"
 local unknown_names = require "nacre.unknown_names"
 
 local nacre = package.loaded.nacre or _G.nacre
@@ -362,6 +363,9 @@ function foreign_calls.call(p, callee)
   local list = foreign_calls.arguments(p)
   local path = callee.path
   if path and p.value(path) == nil then
+    local x = path == "bool" and list[1] and p:settle(list[1].node)
+    local truth = x and not x.tensor and python_truth.of(p, x)
+    if truth and truth ~= x then return truth end
     local made = copied(p, path, list) or
                  foreign_calls.builtin(p, path, list) or
                  python_methods.call(p, path, list)

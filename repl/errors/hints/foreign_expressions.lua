@@ -457,11 +457,23 @@ end
 local unaries = {["-"] = "-", ["#"] = "#", ["~"] = "~", ["not"] = "not ",
                  ["!"] = "not "}
 
+-- Does the line begin with a condition of Python?
+local function is_python_head(text)
+  return text:find "^%s*[iwe]%l+%s.*:" and
+         not text:find "%f[%w]then%f[%W]" and not text:find "%f[%w]do%f[%W]"
+end
+
 local function unary(self)
   local t = self:token() or self.fail()
   local sign = unaries[t.text]
   if not sign or t.kind == "string" then return self:operand() end
   self.i = self.i + 1
+  if t.text == "not" and is_python_head(self.text) then
+    local n = self:settle(self:expression(3))     -- not x > 6
+    if n.compared then n.text, n.compared = n.text .. n.compared, nil end
+    return node("not " .. (n.rank < UNARY and enclosed(n) or n.text), UNARY,
+                {negates = n})
+  end
   local n = self:settle(self:expression(UNARY))
   return node(sign .. n.text, UNARY,
               {negates = sign == "not " and n or nil,

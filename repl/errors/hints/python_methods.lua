@@ -292,6 +292,12 @@ function python_methods.slice(p, x, part)
   if step then
     return stepped(p, of, text, first, last, step)
   elseif text then
+    local use = first and first.path and p.loops[first.path]
+    if use and use ~= "value" then       -- the variable counts from 1 already
+      if part.slice then p.fail() end
+      return p.node(("%s:sub(%s, %s)"):format(of, first.text, first.text), nil,
+                    {gives = "text"})
+    end
     local from = first and bound(first, nil, 1) or "1"
     local to = part.slice and (last and bound(last, nil, 0) or "-1") or from
     return p.node(("%s:sub(%s, %s)"):format(of, from, to), nil,

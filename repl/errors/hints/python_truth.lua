@@ -28,6 +28,9 @@ function python_truth.of(p, n, no)
              python_truth.of(p, both[2]).text
     return n
   end
+  if n.text:find ":all%(%)$" or n.text:find ":any%(%)$" then
+    n.text = n.text .. ":item()"
+  end
   local yes, empty = test_of(p, n)
   if yes then return p.node((no and empty or yes):format(p.enclosed(n)), 3) end
   return no and p.node("not " .. (n.rank < 12 and p.enclosed(n) or n.text),
