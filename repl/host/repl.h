@@ -288,7 +288,8 @@ void sh_doctor(const char *terminal);
 /* "$VARIABLE/nacre/NAME", or "~USUAL/nacre/NAME" if that is not an absolute
    path; malloced. NULL: there is no home. */
 char *sh_userfile(const char *variable, const char *usual, const char *name);
-/* Makes a folder and those above it; returns 0 or an errno. */
+/* Makes a folder and those above it, but no home: a service has none and wants
+   none. Returns 0 or an errno. */
 int sh_makefolders(char *path, unsigned mode);
 /* Writes all of a text; -1 on failure. */
 int sh_writeall(int fd, const char *text, size_t n);

@@ -31,9 +31,17 @@ char *sh_userfile(const char *variable, const char *usual, const char *name) {
   return path;
 }
 
+/* Is the path below a home that is not there (a service's user has none)? */
+static int is_homeless(const char *path) {
+  const char *home = folder("HOME");
+  const size_t n = home != NULL ? strlen(home) : 0;
+  return n > 1 && strncmp(path, home, n) == 0 && path[n] == '/' &&
+         access(home, F_OK) != 0;
+}
+
 int sh_makefolders(char *path, unsigned mode) {
   struct stat s;
-  if (*path == '\0') return ENOENT;
+  if (*path == '\0' || is_homeless(path)) return ENOENT;
   for (char *end = path; *end != '\0';) {
     int why = 0;
     end += strspn(end, "/");

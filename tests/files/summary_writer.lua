@@ -161,6 +161,13 @@ eq(#events, 3)
 eq(events[2][2][1], 9)
 eq(fields_of(events[2][7][1])[1][1], 1)
 
+-- no folder, and the empty text, is one of its own in runs/ of this folder
+for _, path in ipairs {false, ""} do
+  local usual <close> = SummaryWriter(path or nil, {comment = "-" .. #folder})
+  eq(usual:get_logdir():match "^runs/.*%-%d+$" ~= nil, true)
+  os.execute(("rm -r '%s'; rmdir runs 2>/dev/null"):format(usual:get_logdir()))
+end
+
 -- a long message: its length takes several bytes
 do
   local long <close> = SummaryWriter(folder .. "/d")

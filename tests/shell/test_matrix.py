@@ -262,9 +262,10 @@ class Matrix(Program):
     def test_not_from_the_current_folder(self):
         self.file("init.lua", "print 'trap'")
         self.file(".nacre/init.lua", "print 'trap'")
-        out = self.terminal("-q", keys="1\n", TERM="dumb",
-                            HOME="/nonexistent")[1]
+        home = os.path.join(self.home, "no-home")
+        out = self.terminal("-q", keys="1\n", TERM="dumb", HOME=home)[1]
         self.assertNotIn("trap", out)
+        self.assertFalse(os.path.exists(home), "a home is not made")
 
     def test_settings_that_stay(self):
         path = self.file(".config/nacre/init.lua",

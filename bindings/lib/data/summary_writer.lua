@@ -332,7 +332,7 @@ function tensorboard.SummaryWriter(...)
   local v = all.read("SummaryWriter", signature, ...)
   local self = {files = {}, purge_step = v[3], flush_secs = v[5],
                 filename_suffix = v[6] or "", log_dir = v[1]}
-  if not self.log_dir then
+  if not self.log_dir or self.log_dir == "" then
     self.log_dir = ("runs/%s_%s%s"):format(os.date "%b%d_%H-%M-%S",
                                            (events.writer()), v[2] or "")
   end
