@@ -108,7 +108,7 @@ static void call_kernel(const PointwisePlan *p, int64_t n, void *v[]) {
 /* Is it worth going along the innermost dimension (map_rows)? Only if the
    operands that rows use in place save more than short rows cost. */
 static int worth_rows(const PointwisePlan *p) {
-  enum { LEAST = 8, LEAST_REPEATED = 96, LEAST_CONVERTED = 256 };
+  enum { LEAST = 8, LEAST_REPEATED = 256, LEAST_CONVERTED = 256 };
   const TensorIter *k = p->k;
   int least = LEAST;
   if (k->nd < 2 || !p->in_rows[0]) return 0;

@@ -68,7 +68,7 @@ static int64_t plain_rows(const TensorIter *k, int j, const Cursor *w,
    and are so short that a call for each would take longer than its values. */
 static int64_t equal_rows(const TensorIter *k, int j, const Cursor *w,
                           int64_t n) {
-  enum { SHORT_ROW = 64 };
+  enum { SHORT_ROW = 256 };
   const int d = w->from;
   if (w->to - d < 2 || w->index[d] != 0 || k->size[d] > SHORT_ROW ||
       k->step[j][d] != 0)
@@ -77,34 +77,24 @@ static int64_t equal_rows(const TensorIter *k, int j, const Cursor *w,
   return nc_min(n, SPREAD);
 }
 
-/* Repeats each of `rows' values n times: each is written with others behind it,
-   which are then written over. */
+/* Repeats each of `rows' values of one or two bytes n times. */
 #define REPEAT(type)                                                           \
-  static void repeat_##type(type *y, const type *x, int64_t rows, int64_t n) { \
-    enum { WIDE = 16 / sizeof(type) };                                         \
-    int64_t r = 0;                                                             \
-    for (; r < rows && (rows - r) * n >= n + WIDE; r++, y += n) {              \
-      const type v = x[r];                                                     \
-      for (int64_t i = 0; i < n; i += WIDE)                                    \
-        for (int l = 0; l < WIDE; l++) y[i + l] = v;                           \
-    }                                                                          \
-    for (; r < rows; r++, y += n) {                                            \
-      const type v = x[r];                                                     \
-      for (int64_t i = 0; i < n; i++) y[i] = v;                                \
-    }                                                                          \
+  static void repeat_##type(void *to, const void *from, int64_t rows,          \
+                            int64_t n) {                                       \
+    const type *x = from;                                                      \
+    type *y = to;                                                              \
+    for (int64_t r = 0; r < rows; r++, y += n)                                 \
+      for (int64_t i = 0; i < n; i++) y[i] = x[r];                             \
   }
 REPEAT(uint8_t)
 REPEAT(uint16_t)
-REPEAT(uint32_t)
-REPEAT(uint64_t)
 
 static void repeat_values(char *y, const char *x, int64_t rows, int64_t n,
                           int64_t size) {
   switch (size) {
-    case 1: repeat_uint8_t((void *)y, (const void *)x, rows, n); break;
-    case 2: repeat_uint16_t((void *)y, (const void *)x, rows, n); break;
-    case 4: repeat_uint32_t((void *)y, (const void *)x, rows, n); break;
-    default: repeat_uint64_t((void *)y, (const void *)x, rows, n);
+    case 1: repeat_uint8_t(y, x, rows, n); break;
+    case 2: repeat_uint16_t(y, x, rows, n); break;
+    default: nc_kernels()->row[size == 8].repeat_rows(y, x, rows, n);
   }
 }
 

@@ -275,7 +275,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
         weighted_sum_##t, softmax_grad_##t, log_softmax_grad_##t, cumsum_##t, \
         cumsum_four_##t, taps_##t, add_scaled_##t, add_four_##t,              \
         dot_product_##t, dot_four_##t, every_second_##t, copy_rows_##t,       \
-        add_rows_##t, softmax_rows_##t, softmax_columns_##t,                  \
+        add_rows_##t, repeat_rows_##t, softmax_rows_##t, softmax_columns_##t, \
         logsumexp_rows_##t, argmax_rows_##t, softmax_block_##t,               \
         { TILE_NUMBERS(TILE_##t) }, { TILE_NUMBERS(NEAR_TILE_##t) },          \
         small_product_##t, small_lu_##t, small_lu_solve_##t                   \

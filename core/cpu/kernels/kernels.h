@@ -184,6 +184,8 @@ typedef struct RowKernels {
                     int64_t rows, int64_t n);
   void (*add_rows)(void *y, int64_t ystep, const void *x, int64_t xstep,
                    int64_t rows, int64_t n);
+  /* y = each of `rows' values n times, as bits */
+  void (*repeat_rows)(void *y, const void *x, int64_t rows, int64_t n);
   /* y = softmax, log_softmax or masked softmax of rows of n elements, one after
      the other; of w <= NC_SOFTMAX_COLUMNS columns of n elements, `step' apart.
      y may be x, unless it is log_softmax of columns. */
