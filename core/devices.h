@@ -66,9 +66,10 @@ typedef enum DimOp {
   DIM_LOGSUMEXP,                /* float; -inf for no elements */
   DIM_CUMPROD,                  /* int64 or float */
   DIM_LOGCUMSUMEXP,             /* float */
-  DIM_CUMMAX, DIM_CUMMIN        /* any type; y may be NULL; `at' is in the shape
+  DIM_CUMMAX, DIM_CUMMIN,       /* any type; y may be NULL; `at' is in the shape
                                    of x.  The last of equal elements; nan from
                                    the first nan on */
+  DIM_OP_COUNT
 } DimOp;
 
 typedef struct DimCall {

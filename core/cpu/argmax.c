@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/cpu/columns.h"
 #include "core/cpu/cpu.h"
 #include "core/cpu/dim_rows.h"
 #include "core/pointwise/scalar.h"
@@ -186,7 +187,9 @@ int nc_cpu_argmax(const DimCall *c) {
                    .at = nc_data(c->at),
                    .y = c->y ? nc_data(c->y) : NULL,
                    .low = c->op == DIM_ARGMIN };
-  int r = nc_dimrows_of(&j.in, c->x, c->dims, type);
+  int done, r = nc_cpu_columns(c, &done);
+  if (done) return r;
+  r = nc_dimrows_of(&j.in, c->x, c->dims, type);
   const int64_t n = j.in.length;
   if (r == NC_OK && nc_numel(c->x) > 0) {
     j.pieces = nc_ceil_div(n, NC_PIECE);

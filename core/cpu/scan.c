@@ -5,6 +5,7 @@
 */
 #include <math.h>
 
+#include "core/cpu/columns.h"
 #include "core/cpu/cpu.h"
 #include "core/cpu/dim_rows.h"
 
@@ -192,9 +193,11 @@ static void scan_rows(void *ctx, int64_t begin, int64_t end) {
 int nc_cpu_scan(const DimCall *c) {
   const int dim = nc_dim_of(c);
   ScanWork j = { .op = c->op };
-  int r = nc_is_complex(c->x->dtype)
-              ? nc_dimrows_of(&j.in, c->x, c->dims, c->x->dtype)
-              : nc_dimrows(&j.in, c->x, c->dims);
+  int done, r = nc_cpu_columns(c, &done);
+  if (done) return r;
+  r = nc_is_complex(c->x->dtype)
+          ? nc_dimrows_of(&j.in, c->x, c->dims, c->x->dtype)
+          : nc_dimrows(&j.in, c->x, c->dims);
   if (r == NC_OK)
     r = nc_dimrows_result(&j.out, &j.in, c->y, j.in.t->dtype, dim);
   if (r == NC_OK) r = nc_dimrows_result(&j.at, &j.in, c->at, DT_i64, dim);

@@ -187,6 +187,7 @@ OWN_ROOT(rsqrt, 1 / nc_sqrt(x[i]))
 #include "core/cpu/kernels/amx_tile.inc"
 #include "core/cpu/kernels/sums.inc"
 #include "core/cpu/kernels/extremes.inc"
+#include "core/cpu/kernels/columns.inc"
 #include "core/cpu/kernels/index_reduce.inc"
 #include "core/cpu/kernels/reverse.inc"
 #include "core/cpu/kernels/sort_rows.inc"
@@ -349,6 +350,7 @@ const Kernels JOIN(nc_kernels_, NC_ISA) = {
                    [DT_i32] = greatest_across_i32 },
   .amin_across = { [DT_b8] = least_across_u8, SHORT_INTEGERS(LEAST_ACROSS)
                    [DT_i32] = least_across_i32 },
+  .columns = COLUMN_KERNELS,
   .index_offsets = index_offsets,
   .index_reduce = { REAL_DTYPES(INDEX_REDUCTIONS) },
   .load = CONVERSIONS(loads),

@@ -339,6 +339,13 @@ typedef struct IndexReduceKernel {
               int64_t n);
 } IndexReduceKernel;
 
+/* A scan or argmax of w <= NC_COLUMNS columns of `length' elements, `inner'
+   apart (columns.inc).  y and at are as large, or, of argmax, one row; y may be
+   NULL. */
+#define NC_COLUMNS 128
+typedef void ColumnKernel(const void *x, void *y, int64_t *at, int64_t length,
+                          int64_t inner, int64_t w);
+
 /* The windows of a plane [size] (max_pool.inc). */
 typedef struct MaxPoolKernels {
   /* y and at [out]: the maxima, and their places from 1: a nan before all, else
@@ -362,6 +369,7 @@ typedef struct Kernels {
   /* or NULL: `along' of reduce does it, after a conversion */
   AlongKernel sum[DT_COUNT], amax[DT_COUNT], amin[DT_COUNT];
   AcrossKernel amax_across[DT_COUNT], amin_across[DT_COUNT];
+  ColumnKernel *columns[DIM_OP_COUNT][CT_COUNT]; /* NULL: there is none */
   IndexOffsetsKernel index_offsets;
   IndexReduceKernel index_reduce[DT_COUNT][INDEX_MIN + 1]; /* of IndexReduce */
   const ConvertKernel *load[CT_COUNT];        /* from each dtype */
