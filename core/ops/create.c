@@ -7,7 +7,10 @@
 
 #include "core/op.h"
 #include "core/operators.h"
+#include "core/ops.h"
 #include "core/pointwise/scalar.h"
+#include "core/pointwise/temps.h"
+#include "core/tape.h"
 
 static const Device *device_or_default(const Arg *a) {
   return a->device ? a->device : nc_default_device();
@@ -261,10 +264,63 @@ static int complex_linspace(Call *c, DType type) {
   return r;
 }
 
-int nc_op_linspace(Call *c) {
+/* An end as a tensor of a dtype on a device. */
+static Tensor *end_as_tensor(Temps *w, const Arg *a, DType type,
+                             const Device *d) {
+  Tensor *x = NULL;
+  if (w->status != NC_OK) return NULL;
+  if (a->t) return nc_temps_todevice(w, nc_temps_cast(w, a->t, type), d);
+  nc_temps_add(w, nc_new(&x, d, type, 0, NULL), &x);
+  if (w->status == NC_OK) w->status = nc_fill(x, a->s);
+  return x;
+}
+
+/* linspace from tensors, by which the result may be differentiated, and of
+   complex ends: start*(1 - t) + end*t. */
+static int composed_linspace(Call *c, DType type, const Device *d) {
+  const DType work = nc_is_complex(type) ? DT_c128 : DT_f64;
+  Call line = nc_callon(OPERATOR_linspace, NULL);
+  Temps w = { 0 };
+  Tensor *t, *back, *start, *end;
+  line.arg[0].s = nc_float(0);
+  line.arg[1].s = nc_float(1);
+  line.arg[2] = c->arg[2];
+  line.arg[3].dtype = DT_f64;
+  line.arg[4] = c->arg[4];
+  t = nc_temps_call(&w, &line);
+  back = nc_temps_opnumber(&w, OP_sub, t, nc_float(1));
+  start =
+      nc_temps_op2(&w, OP_mul, back, end_as_tensor(&w, &c->arg[0], work, d));
+  end = nc_temps_op2(&w, OP_mul, t, end_as_tensor(&w, &c->arg[1], work, d));
+  return nc_temps_endcall(
+      &w, c, nc_temps_cast(&w, nc_temps_op2(&w, OP_sub, end, start), type));
+}
+
+/* *composed = 1 if an end has a gradient or is complex.  Other ends that are
+   tensors become numbers. */
+static int read_ends(Arg a[2], int *composed, int *has_complex) {
+  *composed = *has_complex = 0;
+  for (int i = 0; i < 2; i++) {
+    Tensor *t = a[i].t;
+    int recorded = 0;
+    if (t && t->nd > 0)
+      return nc_fail(NC_ESHAPE,
+                     "{%s} has %d dimensions, but must be a number, or a "
+                     "tensor of none",
+                     i ? "end" : "start", t->nd);
+    if (t) TRY(nc_recording(&recorded, t));
+    if (t && !recorded) {
+      TRY(nc_item(&a[i].s, t));
+      a[i].t = NULL;
+    }
+    *has_complex |= t ? nc_is_complex(t->dtype) : a[i].s.kind == NC_COMPLEX;
+    *composed |= recorded | *has_complex;
+  }
+  return NC_OK;
+}
+
+static int linspace_of_numbers(Call *c, DType type) {
   const Arg *a = c->arg;
-  DType type = nc_dtype_or(&a[3], nc_context->dtype);
-  if (nc_is_complex(type)) return complex_linspace(c, type);
   Category kind = nc_category(type);
   Scalar ends[2] = { convert_to(kind, a[0].s), convert_to(kind, a[1].s) };
   FillRangeCall s = { .start = convert_to(NC_FLOAT, ends[0]),
@@ -283,4 +339,23 @@ int nc_op_linspace(Call *c) {
   TRY(fill_range(&c->out[0], &s, n, device_or_default(&a[4]), type));
   if (!nc_is_exact_kind(kind) || n == 0) return NC_OK;
   return write_ends(c->out[0], ends, n);
+}
+
+int nc_op_linspace(Call *c) {
+  Call own = *c;
+  DType type = nc_context->dtype;
+  int composed, has_complex, r;
+  TRY(read_ends(own.arg, &composed, &has_complex));
+  type = nc_dtype_or(&c->arg[3], has_complex ? nc_complex_dtype(type) : type);
+  if (has_complex && !nc_is_complex(type))
+    return nc_fail(NC_EDTYPE, "{%s} is complex, a result of %s is not",
+                   own.arg[0].t || own.arg[0].s.kind != NC_COMPLEX ? "end"
+                                                                   : "start",
+                   nc_dtypename(type));
+  if (composed)
+    r = composed_linspace(&own, type, device_or_default(&own.arg[4]));
+  else if (nc_is_complex(type)) r = complex_linspace(&own, type);
+  else r = linspace_of_numbers(&own, type);
+  c->out[0] = own.out[0];
+  return r;
 }

@@ -31,6 +31,10 @@ return [==[
 -- complex operands
 {logsumexp logcumsumexp} $(complex(x(2, 3), x(2, 3)), 2):view_as_real()
 
+-- lines between two ends
+{linspace logspace}
+  $(x(1):squeeze(), x(1):squeeze(), 4, {dtype = "float64"})
+
 -- segments
 segment_reduce(x(4, 2), "sum", {lengths = at(1, 3)})
 segment_reduce(x(4, 2), "mean", {lengths = at(3, 1), initial = 2})

@@ -307,6 +307,40 @@ for _, dtype in ipairs {"complex64", "complex128"} do
 end
 
 --
+-- Lines between complex ends, and ends with gradients
+--
+for _, dtype in ipairs {"float64", "complex128"} do
+  for _, f in ipairs {nacre.linspace, nacre.logspace} do
+    local a = nacre.tensor(-0.5, {dtype = dtype, requires_grad = true})
+    local b = nacre.tensor(1.25, {dtype = dtype, requires_grad = true})
+    local y, plain = f(a, b, 5, {dtype = dtype}), f(-0.5, 1.25, 5,
+                                                    {dtype = dtype})
+    close(y, plain, dtype, "a line of tensors")
+    y:abs():pow(2):sum():backward()
+    local step = 1e-6
+    local function size(u, v)
+      return f(u, v, 5, {dtype = dtype}):abs():pow(2):sum():item()
+    end
+    local function near(g, w)
+      g = g:is_complex() and g.real:item() or g:item()
+      assert(math.abs(g - w) < 1e-4 * math.max(1, math.abs(w)))
+    end
+    near(a.grad, (size(-0.5 + step, 1.25) - size(-0.5 - step, 1.25)) /
+                 (2 * step))
+    near(b.grad, (size(-0.5, 1.25 + step) - size(-0.5, 1.25 - step)) /
+                 (2 * step))
+  end
+end
+same(nacre.linspace(0, 2 + 4*i, 3, {dtype = "complex128"}),
+     nacre.tensor({0, 1 + 2*i, 2 + 4*i}, {dtype = "complex128"}), "a line")
+eq(nacre.linspace(nacre.tensor(i), 1, 3).dtype, "complex64")
+eq(nacre.logspace(i, 1, 3).dtype, "complex64")
+fails("{start} is complex, a result of float32 is not",
+      nacre.linspace, i, 1, 3, {dtype = "float32"})
+fails("has 1 dimension, but must be a number", nacre.linspace, nacre.ones(2), 1,
+      3)
+
+--
 -- Display
 --
 local device = nacre.zeros(1).device

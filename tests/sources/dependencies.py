@@ -18,8 +18,8 @@ LIMITS = {"core/operators.def": (69, r"$."),
           "core/ops.def": (138, r"/((complex_)?pointwise|reduce)\w*\.cu"),
           "core/files.h": (85, r"$."), "core/fusion.h": (20, r"$."),
           "core/trace.h": (41, r"$."), "core/accelerator.h": (45, r"$."),
-          "core/autograd.h": (77, r"$."), "core/library.h": (25, r"$."),
-          "core/tape.h": (61, r"$."), "core/op.h": (98, r"$.")}
+          "core/autograd.h": (78, r"$."), "core/library.h": (25, r"$."),
+          "core/tape.h": (62, r"$."), "core/op.h": (98, r"$.")}
 
 
 def users(log, sources, build):

@@ -6,19 +6,23 @@
 local all = ...
 local define, fail = all.define, all.fail
 
--- Result [steps], computed in float64. For an integer dtype start and end are
--- rounded down first.
-define("logspace", "start:num, end:num, steps:int, base:num=10, *, "
+-- Result [steps], computed in float64, or in complex128. For an integer dtype
+-- start and end are rounded down first.
+define("logspace", "start:operand, end:operand, steps:int, base:num=10, *, "
        .. "dtype:dtype=nil, device:any|device=nil",
        "steps powers of base, whose exponents go from start to end",
 function(first, last, steps, base, dtype, device)
   if dtype and not dtype:find "^b?float" and not dtype:find "^complex" then
     -- as linspace does
+    if nacre.is_tensor(first) then first = first:item() end
+    if nacre.is_tensor(last) then last = last:item() end
     first, last = first // 1, last // 1
   end
-  local at = nacre.linspace(first, last, steps,
-                            {dtype = "float64", device = device})
-  return nacre.pow(base, at):to(dtype or nacre.get_default_dtype())
+  -- an exponent may be complex, as its dtype tells
+  local given = nacre.linspace(first, last, 0).dtype
+  local wide = given:find "^complex" and "complex128" or "float64"
+  local at = nacre.linspace(first, last, steps, {dtype = wide, device = device})
+  return nacre.pow(base, at):to(dtype or given)
 end)
 
 -- Copies only if the dtype or the device differs.
