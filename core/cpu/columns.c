@@ -13,7 +13,7 @@
 
 typedef struct ColumnWork {
   const char *x;
-  char *y;     /* or NULL, as at */
+  char *y; /* or NULL, as at */
   int64_t *at;
   int64_t size, length, inner; /* bytes; elements of a column; columns */
   int64_t width, strips;       /* of the inner columns */

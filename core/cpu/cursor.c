@@ -78,13 +78,13 @@ static int64_t equal_rows(const TensorIter *k, int j, const Cursor *w,
 }
 
 /* Repeats each of `rows' values of one or two bytes n times. */
-#define REPEAT(type)                                                           \
-  static void repeat_##type(void *to, const void *from, int64_t rows,          \
-                            int64_t n) {                                       \
-    const type *x = from;                                                      \
-    type *y = to;                                                              \
-    for (int64_t r = 0; r < rows; r++, y += n)                                 \
-      for (int64_t i = 0; i < n; i++) y[i] = x[r];                             \
+#define REPEAT(type)                                                  \
+  static void repeat_##type(void *to, const void *from, int64_t rows, \
+                            int64_t n) {                              \
+    const type *x = from;                                             \
+    type *y = to;                                                     \
+    for (int64_t r = 0; r < rows; r++, y += n)                        \
+      for (int64_t i = 0; i < n; i++) y[i] = x[r];                    \
   }
 REPEAT(uint8_t)
 REPEAT(uint16_t)
