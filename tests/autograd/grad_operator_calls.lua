@@ -10,6 +10,9 @@ view_as_complex: view_as_real(polar(p(2, 3), x(3)))
 real: real(complex(x(2, 3), x(2, 3)) * (2 + i))
 imag: imag(complex(x(2, 3), x(2, 3)) * (2 + i))
 
+-- a line between two ends
+linspace(x(1):squeeze(), x(1):squeeze(), 4, {dtype = "float64"})
+
 -- views
 view(x(2, 6), 3, 4)
 view(x(2, 3), -1)

@@ -31,9 +31,8 @@ return [==[
 -- complex operands
 {logsumexp logcumsumexp} $(complex(x(2, 3), x(2, 3)), 2):view_as_real()
 
--- lines between two ends
-{linspace logspace}
-  $(x(1):squeeze(), x(1):squeeze(), 4, {dtype = "float64"})
+-- a line between two ends
+logspace(x(1):squeeze(), x(1):squeeze(), 4, {dtype = "float64"})
 
 -- segments
 segment_reduce(x(4, 2), "sum", {lengths = at(1, 3)})
