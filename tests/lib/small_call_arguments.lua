@@ -15,6 +15,7 @@ local samples = {
   _view_dtype = function(t) return {t, "uint8"} end,
   imag = function(t) return {t:to "complex64"} end,
   view_as_real = function(t) return {t:to "complex64"} end,
+  linspace = function(t) return {t:sum(), t:select(1, 1):sum(), 3} end,
   randint = function() return {1, 9, {2, 2}} end,
   randint_like = function(t) return {t, 1, 9} end,
   uniform_ = function(t) return {t, 0, 1} end,
