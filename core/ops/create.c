@@ -345,6 +345,8 @@ int nc_op_linspace(Call *c) {
   Call own = *c;
   DType type = nc_context->dtype;
   int composed, has_complex, r;
+  for (int i = 0; i < 2 && own.arg[4].device == NULL; i++)
+    if (own.arg[i].t) own.arg[4].device = nc_device(own.arg[i].t);
   TRY(read_ends(own.arg, &composed, &has_complex));
   type = nc_dtype_or(&c->arg[3], has_complex ? nc_complex_dtype(type) : type);
   if (has_complex && !nc_is_complex(type))

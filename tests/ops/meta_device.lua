@@ -46,7 +46,7 @@ local stops = {}
 for name in ([[
   nonzero argwhere masked_select masked_scatter masked_scatter_ unique
   unique_consecutive bincount histc histogram poisson equal allclose
-  quantile nanquantile binomial _standard_gamma _standard_gamma_grad
+  quantile nanquantile linspace binomial _standard_gamma _standard_gamma_grad
 ]]):gmatch "%S+" do
   stops[name] = true
 end
