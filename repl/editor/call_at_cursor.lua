@@ -63,7 +63,8 @@ local function of_shell(f, name)
   local shell = rawget(_G, "shell")
   if type(shell) ~= "table" or rawget(shell, name) ~= f then return nil end
   local commands = require "nacre.commands"
-  local command, given = commands.find(name)
+  local command, given = commands.function_named(name), ""
+  if not command then command, given = commands.find(name) end
   if not command or given ~= "" then return nil end
   local info = {name = "shell." .. name, params = {}, results = ""}
   for _, p in ipairs(commands.params(command)) do

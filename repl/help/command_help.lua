@@ -98,8 +98,10 @@ function command_help.facts(command, width)
   end
   option_lines(command, width, add)
   alias_lines(command, width, add)
+  local given = command.own and "(text or table) -> results" or command.form or
+                command.call and "(...)" or "(text)"
   add(reference.folded(("  shell.%s%s"):format(command.as or command.name,
-    command.form or command.call and "(...)" or "(text)"), width))
+                                               given), width))
   return table.concat(lines, "\n")
 end
 
@@ -110,6 +112,13 @@ function command_help.text(command)
   local text = command_help.facts(command, width)
   return entry and text .. "\n" .. reference.folded(entry.example, width) or
          text
+end
+
+-- A function of `shell` that is no command.
+function command_help.of_function(row)
+  local width = host.columns()
+  return reference.folded(("shell.%s%s"):format(row.name, row.form), width) ..
+         "\n" .. reference.wrapped(row.doc, "  ", width)
 end
 
 local KEYS = {
@@ -135,6 +144,9 @@ function command_help.run(shell, topic)
       return require "nacre.help".show(shell, topic)
     end
     local target = commands.aliases[name]
+    if target and target:find "^!" then
+      return wrap.say((":%s is %s"):format(name, target))
+    end
     if target and target:find " " then
       wrap.say((":%s is :%s"):format(name, target))
     end

@@ -187,6 +187,9 @@ end
 
 local function meaning(name)
   local command = name:match "^:(%a+)$" or name:match "^shell%.(%a+)$"
+  local row = command and name:find "^shell" and
+              require "nacre.commands".function_named(command)
+  if row then return require "nacre.command_help".of_function(row) end
   if command then return usage(command) end
   local owner, last = name:match "^(.-)[.:]?([%w_]+)$"
   if not last then return nil end

@@ -153,6 +153,7 @@ int sh_loop(lua_State *L, const Options *o) {
   if (ranks) status = sh_start_ranks(L, o);
   if (status == 0 && o->tour) status = tour(L);
   if (status == 0 && prompt) loop(editor, editor != &editor_plain);
+  sh_left();
   if (ranks && (i = end_ranks(L)) != 0) status = i;
   current = NULL;
   editor->close();

@@ -280,6 +280,11 @@ int sh_ended(void) {
   return answer;
 }
 
+void sh_left(void) {
+  Question q = { "left", NULL, NULL, 0, takenothing, NULL };
+  ask(&q);
+}
+
 int sh_submit(const char *text) {
   int answer = 1;
   Question q = { "submit", text, NULL, 0, takebool, &answer };

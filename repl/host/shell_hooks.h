@@ -21,6 +21,7 @@ void sh_findshell(lua_State *L); /* one that runs already; pushes it, raises */
 void sh_startup(const char *rc); /* the start-up file; NULL: the usual one */
 char *sh_prompt(int which);      /* malloced */
 int sh_ended(void); /* the input ended: does something else take lines now? */
+void sh_left(void); /* the session ends */
 int sh_submit(const char *text); /* runs a block; 0 to leave the shell */
 
 #endif

@@ -297,6 +297,7 @@ function session.run(rc, path)
     if not line then break end
     answer(line:match "^([%w_]+) (.*)$")
   end
+  shell.left()
 end
 
 return session

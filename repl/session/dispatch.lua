@@ -56,6 +56,11 @@ local function system(shell, line)
   shell.note((how == "signal" and "signal " or "exit status ") .. status)
 end
 
+function dispatch.system(shell, line)
+  io.stdout:flush()
+  system(shell, line)
+end
+
 local function run_system(shell, line)
   io.stdout:flush()
   shell.protected(system, shell, line)

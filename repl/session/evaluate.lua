@@ -14,6 +14,7 @@ local settings = require "nacre.settings"
 local state = require "nacre.state"
 local styled = require "nacre.styled_output"
 local units = require "nacre.units"
+local user_hooks = require "nacre.user_hooks"
 
 local evaluate = {}
 
@@ -202,6 +203,9 @@ function evaluate.input(text)
   if got then
     results.remember(got[1], state.number)
     if not unit.hide then evaluate.print(got, text) end
+    if got.n > 0 then
+      user_hooks.tell("result", table.unpack(got, 1, got.n))
+    end
     if not said then report_silent(text) end
     if got.n == 1 and got[1] == nil then report_unknown(text) end
   end

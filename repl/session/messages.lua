@@ -59,7 +59,7 @@ end
 function messages.fail(text, line)
   state.correction = line or
     require "nacre.corrected_line".of({message = text}, "")
-  state.failed, text = true, " " .. escaped(text)
+  state.failed, state.failure, text = true, text, " " .. escaped(text)
   messages.write_error(styled.paint("error:", "red", error_stream()) .. text)
 end
 
@@ -92,6 +92,7 @@ function messages.report(err, interrupted, script)
   state.failed = true
   if interrupted then return report_interruption(err, interrupted) end
   local errors, opts = require "nacre.errors", options()
+  state.failure = type(err) == "table" and err.message or err
   opts.script = script
   local ok, text = host.guard(tostring, errors.render, err, opts)
   state.correction = ok and errors.correction(err)
@@ -100,7 +101,7 @@ end
 
 -- Reports why a block does not compile, see input_block.lua.
 function messages.report_syntax(unit)
-  state.failed = true
+  state.failed, state.failure = true, unit.message
   local text, line = require "nacre.errors".syntax(unit.message, unit.text,
                                                    options())
   state.correction = line

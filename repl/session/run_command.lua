@@ -95,8 +95,11 @@ local function callable(command, given)
   end
 end
 
--- The function shell.NAME; nil if no command or alias has exactly this name.
+-- The function shell.NAME; nil if no command, alias or row of function_list.lua
+-- has exactly this name.
 function run_command.callable(name)
+  local row = commands.function_named(name)
+  if row then return function_of(row, row.name) end
   local command, given = commands.find(name)
   if not command or command.name ~= name and command.as ~= name and
      not commands.aliases[name] then return nil end

@@ -11,6 +11,7 @@ local messages = require "nacre.messages"
 local results = require "nacre.last_results"
 local state = require "nacre.state"
 local styled = require "nacre.styled_output"
+local user_hooks = require "nacre.user_hooks"
 
 local nacre = package.loaded.nacre
 
@@ -68,11 +69,19 @@ local function submit_to(reader, text)
   return not reader.alone or state.reader ~= nil
 end
 
+-- Modules beside the start-up file are found by require.
+local function search_beside(path)
+  local folder = path:match "^(.*)/" or "."
+  package.path = ("%s;%s/?.lua;%s/?/init.lua"):format(package.path, folder,
+                                                      folder)
+end
+
 -- Runs the start-up file: the named one, or the usual one if it exists. Errors
 -- in it do not end the session.
 function shell.startup(path)
   local usual = require "nacre.own_files".startup()
   if not path and not (usual and host.file_time(usual)) then return end
+  search_beside(path or usual)
   local f, message = loadfile(path or usual, "t")
   if f then
     local ok, err, interrupted = host.guard(function(e)
@@ -88,7 +97,9 @@ end
 
 -- Runs a block and logs it.
 local function run_input(text)
+  user_hooks.tell("input", text)
   shell.dispatch(text)
+  if state.failure then user_hooks.tell("error", state.failure, text) end
   results.check()
   if not state.leaving then require "nacre.reload".between(shell) end
   log(text)
@@ -120,13 +131,16 @@ function shell.submit(text)
   state.correction = nil
   if state.reader then return submit_to(state.reader, text) end
   if not text:find "%S" then return true end
-  state.failed, state.interrupted = false, false
+  state.failed, state.interrupted, state.failure = false, false, nil
   local history = require "nacre.input_history"
   state.number = history.number(text)
   local again, words = history.words(text)
   if again then run_again(text, words) else run_input(text) end
   return not state.leaving
 end
+
+-- The session ends, and with it what the user can see.
+function shell.left() user_hooks.tell "exit" end
 
 function shell.prompt(_, n) return require "nacre.prompt_text".of(shell, n) end
 

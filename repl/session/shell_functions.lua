@@ -9,19 +9,6 @@ local run_command = require "nacre.run_command"
 
 local shell_functions = {}
 
--- The output of a command of the shell or of a system command as lines without
--- ends; of the latter also the exit status unless that is 0.
-local function lines(command)
-  if command:find "^%s*[:?]" then
-    return require "nacre.redirect".lines(command)
-  end
-  local pipe <close> = assert(io.popen(command))
-  local list = {}
-  for line in pipe:lines() do list[#list + 1] = line end
-  local ok, _, status = pipe:close()
-  return list, not ok and status or nil
-end
-
 -- The list of its functions that `shell' shows as a value.
 local function function_list()
   local wrapped = require "nacre.reference".wrapped
@@ -33,14 +20,21 @@ local function function_list()
     local doc = wrapped(text, (" "):rep(#head), width)
     parts[#parts + 1] = head .. doc:sub(#head + 1)
   end
-  for _, command in ipairs(commands.list) do
-    add(command.as or command.name, command.doc)
-  end
-  add("lines", 'the output of a command, such as ":whos" or "ls", as a list')
+  commands.each_function(function(name, row) add(name, row.doc) end)
   return table.concat(parts, "\n")
 end
 
--- Fills the table. A command's module is required when its function is called.
+local filled                  -- the table, when it is
+
+-- Adds a function. A command's module is required when that is called.
+function shell_functions.add(name)
+  if not filled then return end
+  filled[name] = run_command.callable(name) and function(...)
+    return run_command.callable(name)(...)
+  end
+end
+
+-- Fills the table.
 local function fill(t)
   debug.setmetatable(t, {__tostring = function_list})
   local function add(name)
@@ -48,7 +42,7 @@ local function fill(t)
   end
   commands.each_function(add)
   for name in next, commands.aliases do add(name) end
-  t.lines = lines
+  filled = t
 end
 
 -- The metamethods of the empty table: the first access calls one of them, which

@@ -117,13 +117,14 @@ local readers = {
 
 -- The value of an option from its text; nil and what is wrong.
 local function convert(p, text)
-  local word = command_options.word(p)
+  local word = p.byname and command_options.word(p) or
+               p.name:match "^[^.]+":upper()
   if p.choices and p.type == "text" then
     for choice in p.choices:gmatch "[^|]+" do
       if choice == text then return text end
     end
-    return nil, ("%s is: %s %s"):format(word, word,
-                                        (p.choices:gsub("|", " or ")))
+    return nil, ("%s is: %s%s"):format(word, p.byname and word .. " " or "",
+                                       (p.choices:gsub("|", " or ")))
   end
   local reader = readers[p.type]
   if not reader then return text end
@@ -208,6 +209,90 @@ function command_options.trailing(params, text)
     if v == nil then return text, o end
     o[p.name], text = v, head
   end
+end
+
+-- The parameter of an argument by its position, without dots, and whether it
+-- takes all that follow; nil if there are not so many.
+local function positional(params, i)
+  local p = nil
+  for k, candidate in ipairs(params) do
+    if candidate.byname or k > i then break end
+    p = (k == i or candidate.name:find "%.$") and candidate or nil
+  end
+  if p then return p, p.name:match "^[^.]+", p.name:find "%.$" ~= nil end
+end
+
+-- Adds the values of what is left out; nil and what is wrong if that must not
+-- be.
+function command_options.with_defaults(params, o)
+  for _, p in ipairs(params) do
+    local name = p.name:match "^[^.]+"
+    if o[name] == nil and not p.optional then
+      return nil, "needs " .. placeholder(p)
+    end
+    if o[name] == nil and p.default ~= nil then o[name] = p.default end
+  end
+  return o
+end
+
+-- Reads an option from the begin of a text into o; returns the rest, or nil and
+-- what is wrong.
+local function read_option(p, text, o)
+  local word, rest = text:match "^(%S+)%s*(.*)$"
+  if command_options.isflag(p) then
+    o[p.name] = true
+    return rest
+  end
+  local given, wrong
+  given, rest = value(rest)
+  if not given then return nil, word .. " needs a value" end
+  o[p.name], wrong = convert(p, given)
+  if wrong then return nil, wrong end
+  return rest
+end
+
+-- Reads the i-th argument likewise; returns also the position of the next one.
+local function read_argument(params, i, text, o)
+  local p, name, several = positional(params, i)
+  if not p then
+    return nil, ("too many arguments, from '%s' on"):format(text)
+  end
+  if p.type == "lua" then
+    o[name] = text
+    return "", i
+  end
+  local given, rest = value(text)
+  if not given then return nil, "no quote ends " .. text end
+  local v, wrong = convert(p, given)
+  if wrong then return nil, wrong end
+  if not several then
+    o[name] = v
+    return rest, i + 1
+  end
+  o[name] = o[name] or {}
+  table.insert(o[name], v)
+  return rest, i
+end
+
+-- All arguments and options of a text, {name = value}: a list where several are
+-- taken, of Lua the text from there on. Nil and what is wrong.
+function command_options.read(params, text)
+  local o, i, wrong = {}, 1, nil
+  text = text:match "^%s*(.-)%s*$"
+  while text ~= "" do
+    local p = command_options.find(params, text:match "^%S+")
+    local behind = nil
+    if p then
+      text, wrong = read_option(p, text, o)
+    else
+      wrong = text:find "^%-%-%a" and not_an_option(params, text)
+      if wrong then return nil, wrong end
+      text, behind = read_argument(params, i, text, o)
+    end
+    if not text then return nil, wrong or behind end
+    i = behind or i
+  end
+  return command_options.with_defaults(params, o)
 end
 
 return command_options

@@ -3,7 +3,8 @@
 -- commands.lua - finds the commands of command_list.lua; run_command.lua runs
 -- them.
 
-local commands = {list = require "nacre.command_list"}
+local commands = {list = require "nacre.command_list",
+                  functions = require "nacre.function_list"}
 
 -- Other names: those of IPython, and of commands that became a part of another
 -- one. What follows the name of the command precedes the arguments.
@@ -13,11 +14,21 @@ local aliases = {timeit = "bench", exit = "quit", who = "whos", pwd = "cd",
                  transcript = "save --transcript"}
 commands.aliases = aliases
 
+-- Of these, the names that shell.alias has given.
+commands.own_aliases = {}
+
+-- What an alias stands for that is a command of the system.
+local SYSTEM <const> = {name = "!", args = "words...:file", run = "system",
+                        module = "nacre.dispatch", varies = true,
+                        doc = "run a system command"}
+
 -- The command for a name after a percent sign, as in IPython.
 local magics = {hist = "history", lsmagic = "help", quickref = "help"}
 
 -- The command that an alias stands for, and the arguments it gives.
 local function of_alias(name)
+  local line = (aliases[name] or ""):match "^!%s*(.*)$"
+  if line then return SYSTEM, line end
   local target, given = (aliases[name] or ""):match "^(%S+)%s*(.*)$"
   for _, command in ipairs(target and commands.list or {}) do
     if command.name == target then return command, given end
@@ -43,12 +54,24 @@ local function of_prefix(name)
   return of_alias(found)
 end
 
+-- The command, or the function of `shell`, of exactly this name; or nil.
+function commands.named(name)
+  for _, command in ipairs(commands.list) do
+    if command.name == name or command.as == name then return command end
+  end
+end
+
+function commands.function_named(name)
+  for _, row in ipairs(commands.functions) do
+    if row.name == name then return row end
+  end
+end
+
 -- Finds a command by name, alias or an unambiguous prefix, and the arguments
 -- that an alias puts before those typed, or "".
 function commands.find(name)
-  for _, command in ipairs(commands.list) do
-    if command.name == name or command.as == name then return command, "" end
-  end
+  local command = commands.named(name)
+  if command then return command, "" end
   if aliases[name] then return of_alias(name) end
   if name ~= "" then return of_prefix(name) end
 end
@@ -81,6 +104,9 @@ function commands.line(word, rest)
   local exact = command and (aliases[word] or command.name == word or
                              command.as == word)
   if not exact then return nil end
+  if command == SYSTEM then
+    return ("!%s %s"):format(given, rest or ""):match "^.*%S"
+  end
   return (":%s %s %s"):format(command.name, given, rest or "")
     :gsub("%s+", " ", 2):match "^.*%S"
 end
@@ -118,6 +144,7 @@ function commands.each_function(each)
   for _, command in ipairs(commands.list) do
     each(command.as or command.name, command)
   end
+  for _, row in ipairs(commands.functions) do each(row.name, row) end
 end
 
 return commands

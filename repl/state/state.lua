@@ -7,6 +7,7 @@
 --
 --   transcript    errors and notes go to stdout, where a transcript has them
 --   failed        did the last input fail?
+--   failure       what was wrong, as a text or whatever error raised
 --   correction    what was typed as its error corrects it, for the next prompt
 --   suggested     what that prompt suggests
 --   interrupted   did Ctrl-C end it?

@@ -1,0 +1,235 @@
+-- SPDX-License-Identifier: MIT
+--
+-- extensions.lua - how a program extends the shell: the functions of
+-- function_list.lua. Each puts a row into the table that the shell itself
+-- reads, and refuses what the table has already.
+
+local commands = require "nacre.commands"
+local messages = require "nacre.messages"
+local options = require "nacre.command_options"
+local run_command = require "nacre.run_command"
+local state = require "nacre.state"
+local user_hooks = require "nacre.user_hooks"
+
+local extensions = {}
+
+--
+-- Errors in the user's functions
+--
+
+function user_hooks.handler(err)
+  local ok, captured = pcall(require "nacre.errors".capture, err, 2)
+  return ok and captured or err
+end
+
+-- Says what failed and in which hook. Unless the input asked for it, the input
+-- itself has not failed, and the correction of its error stays.
+function user_hooks.report(err, where, interrupted, asked)
+  local failed, correction = state.failed, state.correction
+  local failure = state.failure
+  if type(err) == "table" then
+    err.module = err.module and err.module .. ", in " .. where or where
+  end
+  messages.report(err, interrupted and "interrupted in " .. where)
+  if asked then return end
+  state.failed, state.correction, state.failure = failed, correction, failure
+end
+
+-- Raises what is wrong in the call of shell.NAME, at the line of the caller.
+local function refuse(name, text, ...)
+  error(("shell.%s: " .. text):format(name, ...), 3)
+end
+
+local function check_function(name, f, what)
+  if type(f) == "function" then return end
+  error(("shell.%s: %s must be a function, got %s"):format(name, what,
+    type(f) == "nil" and "nil" or "a " .. type(f)), 3)
+end
+
+--
+-- Names
+--
+
+-- What has the name of a command already, or nil. What the user has defined by
+-- the same function is replaced: `own` tells that.
+local function owner(name, own)
+  local command = commands.named(name)
+  if command and not (own == "command" and command.own and
+                      command.name == name) then
+    return "there is a command :" .. command.name
+  end
+  local target = commands.aliases[name]
+  if target and not (own == "alias" and commands.own_aliases[name]) then
+    return (":%s is another name of :%s"):format(name, target)
+  end
+  return commands.function_named(name) and
+         ("shell.%s is a function of the shell"):format(name)
+end
+
+-- Checks the name of a new command; `what` is the argument's.
+local function check_name(caller, name, what)
+  if type(name) ~= "string" or not name:find "^%a+$" then
+    error(("shell.%s: %s must be letters without blanks, got %s"):format(caller,
+      what, type(name) == "string" and ("%q"):format(name) or type(name)), 3)
+  end
+  local taken = owner(name, caller)
+  if taken then
+    error(("shell.%s: the name '%s' is taken: %s"):format(caller, name, taken),
+          3)
+  end
+end
+
+--
+-- Commands
+--
+
+local FIELDS <const> = {name = "string", args = "string", doc = "string",
+                        options = "table", shown = "table",
+                        trailing = "boolean", paged = "boolean",
+                        varies = "boolean", run = "function"}
+
+local function check_fields(o)
+  if type(o) ~= "table" then
+    error("shell.command: a table is needed: " ..
+          "shell.command{name=, args=, doc=, run=}", 3)
+  end
+  for key, value in next, o do
+    local wanted = FIELDS[key]
+    if not wanted then
+      local names = {}
+      for name in next, FIELDS do names[#names + 1] = name end
+      error(("shell.command: no field '%s'%s"):format(tostring(key),
+        require "nacre.suggestion".text(tostring(key), names, "%s")), 3)
+    elseif type(value) ~= wanted then
+      error(("shell.command: %s must be a %s, got a %s"):format(key, wanted,
+        type(value)), 3)
+    end
+  end
+  for _, key in ipairs {"name", "doc", "run"} do
+    if o[key] == nil then error("shell.command: no " .. key, 3) end
+  end
+end
+
+-- Does the command take Lua? Refuses a signature that is none.
+local function check_signature(row)
+  local lua = false
+  for _, p in ipairs(commands.params(row)) do
+    if not p.name:find "^%a[%w_]*%.*$" or not p.type:find "^%a+$" then
+      error(("shell.command: args of :%s must be like \"file:file, n:number=1, "
+             .. "*, quick=false\", got %q"):format(row.name, row.args), 3)
+    end
+    lua = lua or p.type == "lua" and not p.byname
+  end
+  return lua
+end
+
+-- The values of the arguments: of a table those that are there.
+local function values(row, given)
+  local params = commands.params(row)
+  if type(given) ~= "table" then
+    return options.read(params, tostring(given or ""))
+  end
+  return options.with_defaults(params, table.move(given, 1, #given, 1,
+    setmetatable({}, {__index = given})))
+end
+
+-- The functions of the row: at the prompt, and for programs, which get the
+-- results and the errors.
+local function run_of(row, f)
+  return function(shell, text)
+    local given, wrong = values(row, text)
+    if not given then
+      return shell.fail((":%s: %s; :help %s"):format(row.name, wrong, row.name))
+    end
+    user_hooks.run("the command :" .. row.name, f, given)
+  end
+end
+
+local function call_of(row, f)
+  return function(given)
+    local list, wrong = values(row, given)
+    if not list then error(("shell.%s: %s"):format(row.name, wrong), 2) end
+    return f(list)
+  end
+end
+
+-- Puts the row behind the others, or instead of that of the same name.
+local function place(row)
+  for i, known in ipairs(commands.list) do
+    if known.name == row.name then
+      row.group = known.group
+      commands.list[i] = row
+      return
+    end
+  end
+  row.group = not commands.list[#commands.list].own and "yours" or nil
+  table.insert(commands.list, row)
+end
+
+-- shell.command{name=, args=, doc=, run=}
+function extensions.command(o)
+  check_fields(o)
+  check_name("command", o.name, "name")
+  local row = {own = true, varies = o.varies or false}
+  for _, key in ipairs {"name", "args", "doc", "options", "shown", "trailing",
+                        "paged"} do
+    row[key] = o[key]
+  end
+  row.lua = check_signature(row)
+  row.run, row.call = run_of(row, o.run), call_of(row, o.run)
+  place(row)
+  require "nacre.shell_functions".add(row.name)
+end
+
+-- shell.alias(name, text)
+function extensions.alias(name, text)
+  check_name("alias", name, "the name")
+  if text ~= nil and type(text) ~= "string" then
+    refuse("alias", "the text must be a string, got a %s", type(text))
+  end
+  local line = text and text:match "^%s*:?(.-)%s*$"
+  local command = line and line:match "^%a+"
+  if line and not line:find "^!%s*%S" and
+     not (command and commands.named(command)) then
+    refuse("alias", "%q begins with no command of the shell, and with no ! " ..
+           "for a command of the system", text)
+  end
+  commands.aliases[name] = line
+  commands.own_aliases[name] = line and true
+  require "nacre.shell_functions".add(name)
+end
+
+--
+-- Events
+--
+
+local EVENTS <const> = {"input", "result", "error", "exit"}
+
+-- shell.on(event, f)
+function extensions.on(event, f)
+  local known = false
+  for _, name in ipairs(EVENTS) do known = known or name == event end
+  if not known then
+    refuse("on", "no event %s; there are %s",
+           type(event) == "string" and ("%q"):format(event) or type(event),
+           table.concat(EVENTS, ", "))
+  end
+  if f ~= nil then check_function("on", f, "the second argument") end
+  user_hooks.listen(event, f)
+end
+
+-- shell.lines(command): the output of a command of the shell or of a system
+-- command as lines without ends; of the latter also the exit status unless that
+-- is 0.
+function extensions.lines(command)
+  if command:find "^%s*[:?]" then
+    return require "nacre.redirect".lines(command)
+  end
+  local pipe <close> = assert(io.popen(command))
+  local list = {}
+  for line in pipe:lines() do list[#list + 1] = line end
+  local ok, _, status = pipe:close()
+  return list, not ok and status or nil
+end
+
+return extensions

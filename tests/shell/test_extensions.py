@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+#
+# test_extensions.py - what a package in the start-up file adds to the prompt:
+# the example of the guide, found by require beside init.lua.
+
+import os
+
+import terminal
+from terminal import CTRL_D, ENTER, Shell, TAB
+
+GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
+                     "docs", "guide")
+
+
+class Extensions(Shell):
+    def open(self, *args, init="", **options):
+        with open(os.path.join(GUIDE, "journal.lua"), encoding="utf-8") as f:
+            self.file(".config/nacre/journal.lua", f.read())
+        self.journal = os.path.join(self.home, "journal.txt")
+        self.file(".config/nacre/init.lua",
+                  f"require('journal').open({self.journal!r})\n{init}")
+        return super().open(*args, **options)
+
+    def test_journal(self, s):
+        self.assertEqual(s.run(":note it is  warm"), "")
+        s.run("1 + nil")
+        s.run(":nosuch")
+        self.assertEqual(s.run(":journal"),
+                         "* it is warm\n! 1 + nil\n! :nosuch\n")
+        self.assertEqual(s.run(":journal warm"), "* it is warm\n")
+        self.assertIn("write a line to the journal", s.run(":help note"))
+        s.run(":jour" + TAB)
+        self.assertIn("it is warm", s.run(":jour" + TAB))
+
+    def test_exit(self):
+        s = self.open(init="shell.on('exit', function() "
+                           "io.open('%s/left', 'w'):write 'x':close() end)"
+                           % self.home)
+        s.send(CTRL_D)
+        s.child.expect(terminal.pexpect.EOF)
+        self.assertEqual(self.read("left"), "x")
+
+    def test_errors(self):
+        s = self.open(init="shell.command{name='bad', doc='x', run=function() "
+                           "error 'one' end}\n"
+                           "shell.on('input', function() error 'two' end)\n"
+                           "shell.on('result', function() error 'three' end)\n"
+                           "shell.on('error', function() error 'four' end)\n")
+        out = s.run(":bad")
+        for text in ("one", "in the command :bad", "two",
+                     'in shell.on "input"', "four", 'in shell.on "error"'):
+            self.assertIn(text, out)
+        out = s.run("6 * 7")
+        self.assertIn("42", out)
+        self.assertIn("three", out)
+        self.assertNotIn("two", out)
+        self.assertEqual(s.run("6 * 8"), "48\n")
+
+    def test_loop_is_interrupted(self):
+        s = self.open(init="shell.on('input', function(text) "
+                           "if text == 'loop' then while true do end end end)")
+        s.send("loop" + ENTER)
+        s.settle(0.3)
+        s.send(terminal.CTRL_C)
+        s.expect('interrupted in shell.on "input"')
+        s.prompt()
+        self.assertEqual(s.run("6 * 7"), "42\n")
+
+
+if __name__ == "__main__":
+    terminal.main()
