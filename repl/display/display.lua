@@ -4,6 +4,7 @@
 
 local facts = require "nacre.tensor_facts"
 local tensors = require "nacre.tensor_text"
+local user_displays = require "nacre.user_displays"
 local values = require "nacre.lua_values"
 
 local nacre = package.loaded.nacre or _G.nacre
@@ -73,10 +74,13 @@ end
 -- The text of a result; opts are those of tensor_text.lua.
 function display.show(value, opts)
   opts = tensors.options(opts)
+  local own = user_displays.of(value, "text")
+  if own then return own end
   if facts.istensor(value) then return tensors.tensor(value, opts) end
   if type(value) == "function" then
     return of_function(value) or tostring(value)
   end
+  opts.own = function(v) return user_displays.of(v, "text") end
   opts.brief = function(v)
     if type(v) == "function" then return of_function(v) or "function" end
     return facts.istensor(v) and tensors.brief(v)

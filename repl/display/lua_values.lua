@@ -162,6 +162,8 @@ local function layout(list, depth, opts)
 end
 
 function any(v, depth, opts)
+  local own = depth > 0 and opts.own and opts.own(v)
+  if own and not own:find "\n" then return own end
   local meta = type(v) == "table" and debug.getmetatable(v)
   if type(v) ~= "table" or meta and rawget(meta, "__tostring") then
     return scalar(v, opts)
@@ -176,7 +178,8 @@ function any(v, depth, opts)
 end
 
 -- The text of any value. opts: width, utf8, depth (of tables), and brief(v),
--- which returns a tensor or a function in one line and nil for other values.
+-- which returns a tensor or a function in one line and nil for other values;
+-- own(v), if given, the user's text for a value inside a table, or nil.
 -- maxlines: of a table about as many items, and at most twice as many lines;
 -- false: all of them.
 function values.show(v, opts)

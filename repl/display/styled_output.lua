@@ -9,7 +9,7 @@ local facts = require "nacre.tensor_facts"
 
 local styled = {}
 
-local codes = {dim = "2", red = "31", green = "32"}
+local codes = {dim = "2", red = "31", green = "32", cyan = "36"}
 
 -- Text in a colour, where `stream` ("stdout" or "stderr") takes colours.
 function styled.paint(text, kind, stream)

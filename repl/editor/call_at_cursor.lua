@@ -9,6 +9,7 @@ local lexer = require "nacre.lexer"
 local lookup = require "nacre.lookup"
 local lua_functions = require "nacre.lua_functions"
 local types = require "nacre.expression_type"
+local user_hooks = require "nacre.user_hooks"
 
 local call_at_cursor = {}
 
@@ -103,6 +104,19 @@ local function parameters(info, method)
   return list
 end
 
+-- The parameters with the texts that shell.complete has given for some.
+local function with_words(f, params)
+  local given = user_hooks.words[f]
+  for i, p in ipairs(given and params or {}) do
+    local own = given[p.name]
+    if own then
+      params[i] = setmetatable({type = "own", choices = false, own = own},
+                               {__index = p})
+    end
+  end
+  return params
+end
+
 -- The texts of the complete arguments before the cursor, and the rest.
 local function arguments(text, tokens, bracket)
   local list = expressions.items(text:sub(tokens[bracket.at].to + 1))
@@ -167,6 +181,7 @@ local function describe(call, owner, mark, name)
   call.info = info_of(f, name)
   call.params = call.info and parameters(call.info, call.method) or
                 written(f, call.method)
+  if f ~= nil then call.params = with_words(f, call.params) end
   return call
 end
 

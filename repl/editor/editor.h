@@ -5,7 +5,7 @@
 ** An Editor is six functions; readline_editor.c and plain_editor.c have one
 ** each, and nothing else knows readline.  An editor edits whole blocks: it
 ** asks the hooks whether a block is complete and how deep its next line goes.
-** The hooks never jump and run no user code.
+** The hooks never jump, and run no user code but what was given for that.
 */
 #ifndef editor_h
 #define editor_h

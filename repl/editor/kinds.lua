@@ -15,6 +15,7 @@ local facts = require "nacre.tensor_facts"
 local file_names = require "nacre.file_names"
 local lookup = require "nacre.lookup"
 local shape_fits = require "nacre.shape_fits"
+local user_hooks = require "nacre.user_hooks"
 
 local kinds = {}
 local rows, texts = {}, {}
@@ -212,6 +213,21 @@ function kinds.istext(name)
   return texts[name] ~= nil or kinds.files[name] ~= nil
 end
 
+-- What shell.complete has given for a parameter: texts and {text, note}.
+local function own_words(own, put, word)
+  local ok, list = true, own
+  if type(own) == "function" then
+    ok, list = user_hooks.call_quietly("shell.complete", own, word)
+  end
+  for _, item in ipairs(ok and type(list) == "table" and list or {}) do
+    local text, note = item, nil
+    if type(item) == "table" then text, note = item[1], item[2] end
+    if type(text) == "string" then
+      put(text, nil, note and {note = ("%-20s  %s"):format(text, note)})
+    end
+  end
+end
+
 -- Calls add for what a parameter takes. written(word, how): how a text is put
 -- in; nil in a command, where it is as it is.
 function kinds.fill(param, add, at, written)
@@ -224,6 +240,7 @@ function kinds.fill(param, add, at, written)
     end
     add(word, value, how)
   end
+  if param.own then return own_words(param.own, put, at.word) end
   local function row(name)
     if texts[name] then return texts[name](put, at) end
     if rows[name] and not at.quote then return rows[name](add, at) end
@@ -241,6 +258,7 @@ end
 
 -- The kind of file that a parameter takes, "files" or "folders", or nil.
 function kinds.file(param)
+  if param.own then return nil end
   local kind = kinds.files[param.type]
   for word in (param.choices or ""):gmatch "[^|]+" do
     kind = kind or kinds.files[word]

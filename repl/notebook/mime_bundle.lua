@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
 --
 -- mime_bundle.lua - the results of a cell in the forms that a notebook can
--- show: text always, tensors as a table, too.
+-- show: text always, tensors as a table, too, and what shell.show has added.
 
 local styled = require "nacre.styled_output"
 local facts = require "nacre.tensor_facts"
+local user_displays = require "nacre.user_displays"
 
 local mime = {}
 
@@ -49,6 +50,10 @@ function mime.bundle(...)
   text = text:gsub("\n$", "")
   local data = {["text/plain"] = text}
   if next(rows) then data["text/html"] = html(text, rows) end
+  if select("#", ...) == 1 then
+    data["text/html"] = user_displays.of((...), "html") or data["text/html"]
+    data["image/svg+xml"] = user_displays.of((...), "svg")
+  end
   return data
 end
 

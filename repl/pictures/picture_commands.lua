@@ -417,6 +417,15 @@ for name, row in pairs {plot = {curves}, scatter = {dots}, heat = {field, 1},
   pictures[name .. "call"] = function(...) call(row[1], row[2], ...) end
 end
 
+local show_picture = pictures.showcall
+
+-- shell.show(T, f) says how values are shown; false takes that back.
+function pictures.showcall(...)
+  local of, f = ...
+  if type(f) ~= "function" and f ~= false then return show_picture(...) end
+  return require "nacre.extensions".show(of, f)
+end
+
 local function write(path, t)
   local img, note = require "nacre.tensor_image".of(t, true)
   if not img then return nil, note end

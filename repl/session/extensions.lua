@@ -96,10 +96,8 @@ local function check_fields(o)
   for key, value in next, o do
     local wanted = FIELDS[key]
     if not wanted then
-      local names = {}
-      for name in next, FIELDS do names[#names + 1] = name end
       error(("shell.command: no field '%s'%s"):format(tostring(key),
-        require "nacre.suggestion".text(tostring(key), names, "%s")), 3)
+        require "nacre.suggestion".text(tostring(key), FIELDS, "%s")), 3)
     elseif type(value) ~= wanted then
       error(("shell.command: %s must be a %s, got a %s"):format(key, wanted,
         type(value)), 3)
@@ -216,6 +214,88 @@ function extensions.on(event, f)
   end
   if f ~= nil then check_function("on", f, "the second argument") end
   user_hooks.listen(event, f)
+end
+
+--
+-- Completion
+--
+
+-- The parameters of a command, or of a function as far as they are known.
+local function parameters_of(f)
+  if type(f) == "string" then
+    local command = commands.named(f:match "^:(%a+)$" or "")
+    if command then return commands.params(command), f end
+    error(("shell.complete: no command %q"):format(f), 3)
+  end
+  local info = package.loaded.nacre._info(f) or
+               require "nacre.lua_functions".info(f)
+  local list = {}
+  if info then return info.params, "the function" end
+  for name in require "nacre.lookup".parameters(f):gmatch "[%a_][%w_]*" do
+    list[#list + 1] = {name = name, type = "unknown"}
+  end
+  return list, "the function"
+end
+
+-- The parameter of a name or a position.
+local function parameter(list, argument, what)
+  local names = {}
+  for i, p in ipairs(list) do
+    if argument == i or argument == p.name:match "^[^.]+" then return p end
+    names[i] = p.name
+  end
+  if names[1] then
+    error(("shell.complete: %s has no argument %s; it has %s"):format(what,
+      tostring(argument), table.concat(names, ", ")), 3)
+  end
+  error(("shell.complete: %s has no arguments that are known"):format(what), 3)
+end
+
+-- shell.complete(f, argument, list)
+function extensions.complete(f, argument, list)
+  if type(f) ~= "string" then
+    check_function("complete", f, "the first argument")
+  end
+  local params, what = parameters_of(f)
+  local p = parameter(params, argument, what)
+  if list ~= nil and type(list) ~= "table" and type(list) ~= "function" then
+    refuse("complete", "the third argument must be a list or a function, " ..
+           "got a %s", type(list))
+  end
+  if p.type == "lua" then
+    refuse("complete", "%s is code, for which Tab offers names", p.name)
+  end
+  if type(f) == "string" then
+    p.own = list
+  else
+    user_hooks.words[f] = user_hooks.words[f] or {}
+    user_hooks.words[f][p.name] = list
+  end
+end
+
+-- shell.hint(f)
+function extensions.hint(f)
+  if f ~= nil then check_function("hint", f, "the argument") end
+  user_hooks.add_hints(f)
+end
+
+--
+-- Values
+--
+
+-- shell.show(T, f): T is a class, a dtype, "tensor" or a function of a tensor;
+-- false removes f.
+function extensions.show(of, f)
+  local known = type(of) == "table" or type(of) == "function" or of == "tensor"
+  for _, dtype in ipairs(package.loaded.nacre._dtypes()) do
+    known = known or of == dtype
+  end
+  if not known then
+    refuse("show", "values are those of a class, a dtype, \"tensor\", or a " ..
+           "function that picks tensors; got %s",
+           type(of) == "string" and ("%q"):format(of) or type(of))
+  end
+  require "nacre.user_displays".set(of, f or nil)
 end
 
 -- shell.lines(command): the output of a command of the shell or of a system

@@ -6,6 +6,7 @@
 local host = require "nacre.host"
 local state = require "nacre.state"
 local styled = require "nacre.styled_output"
+local user_hooks = require "nacre.user_hooks"
 
 local messages = {}
 
@@ -47,6 +48,23 @@ end
 -- Writes the text of an error; a notebook sends it in its own way.
 function messages.write_error(text) messages.complain(text) end
 
+-- The hint of the user's functions for what is wrong, or nil: `kind' of error,
+-- and what is known of it.
+local function own_hint(kind, o)
+  if not user_hooks.has_hints() then return nil end
+  local text = user_hooks.hint{
+    kind = kind, message = o.message, code = o.code, op = o.op, file = o.file,
+    line = o.line, source = o.source, hint = o.hint}
+  return text and escaped(text)
+end
+
+-- The text of an error with such a hint.
+local function with_hint(text, hint)
+  if not hint then return text end
+  return ("%s\n  %s %s"):format(text, styled.paint("hint:", "cyan",
+                                                   error_stream()), hint)
+end
+
 -- A remark; `typed' is the line that it may correct.
 function messages.note(text, typed)
   state.correction = state.correction or
@@ -59,8 +77,10 @@ end
 function messages.fail(text, line)
   state.correction = line or
     require "nacre.corrected_line".of({message = text}, "")
-  state.failed, state.failure, text = true, text, " " .. escaped(text)
-  messages.write_error(styled.paint("error:", "red", error_stream()) .. text)
+  state.failed, state.failure = true, text
+  local hint = own_hint("command", {message = text})
+  text = styled.paint("error:", "red", error_stream()) .. " " .. escaped(text)
+  messages.write_error(with_hint(text, hint))
 end
 
 local function options()
@@ -94,9 +114,13 @@ function messages.report(err, interrupted, script)
   local errors, opts = require "nacre.errors", options()
   state.failure = type(err) == "table" and err.message or err
   opts.script = script
+  local captured = type(err) == "table" and err.frames ~= nil
+  local hint = own_hint("error", captured and err or {message = tostring(err)})
+  if captured and hint then err.hint, err.whole, hint = hint, true, nil end
   local ok, text = host.guard(tostring, errors.render, err, opts)
   state.correction = ok and errors.correction(err)
-  messages.write_error(ok and text or "error: " .. tostring(text))
+  messages.write_error(with_hint(ok and text or "error: " .. tostring(text),
+                                 hint))
 end
 
 -- Reports why a block does not compile, see input_block.lua.
@@ -104,8 +128,9 @@ function messages.report_syntax(unit)
   state.failed, state.failure = true, unit.message
   local text, line = require "nacre.errors".syntax(unit.message, unit.text,
                                                    options())
+  local hint = own_hint("syntax", {message = unit.message, source = unit.text})
   state.correction = line
-  messages.write_error(text)
+  messages.write_error(with_hint(text, hint))
 end
 
 return messages

@@ -129,6 +129,9 @@ end
 -- Runs a submitted block; returns false when the session is over.
 function shell.submit(text)
   state.correction = nil
+  for _, said in ipairs(user_hooks.take_waiting()) do
+    messages.complain(said)
+  end
   if state.reader then return submit_to(state.reader, text) end
   if not text:find "%S" then return true end
   state.failed, state.interrupted, state.failure = false, false, nil

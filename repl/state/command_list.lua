@@ -176,7 +176,7 @@ return {
   {name = "show", args = "image:lua|file",
    shown = {image = "IMAGE"}, module = "nacre.picture_commands",
    call = "showcall", lua = true, needs = "an expression",
-   form = "(image[, opts])",
+   form = "(image[, opts]), shell.show(T, f): how values of T are shown",
    doc = "show one image or many: HxW, CxHxW, HxWxC, NxCxHxW"},
   {name = "png", args = "file:file, image:lua",
    module = "nacre.picture_commands",

@@ -14,6 +14,14 @@ return {
    module = "nacre.extensions",
    doc = "makes :NAME another name of a command, with arguments if there " ..
          'are some, or of a system command: "!git status"; nil removes it'},
+  {name = "complete", args = "f:fn, argument:any, list:table",
+   form = "(f, argument, list)", module = "nacre.extensions",
+   doc = "Tab offers the texts of the list, or those that list(word) gives, " ..
+         'for an argument of a function or of a command, ":NAME"; nil ' ..
+         "removes them"},
+  {name = "hint", args = "f:fn", form = "(f)", module = "nacre.extensions",
+   doc = "f(error) gives the hint below an error, or nil; nil removes all " ..
+         "such functions"},
   {name = "on", args = "event:text|input|result|error|exit, f:fn",
    form = "(event, f)", module = "nacre.extensions",
    doc = 'calls f at each "input"(text), "result"(values), ' ..

@@ -10,6 +10,7 @@
 --                                   for the function?
 
 local host = require "nacre.host"
+local state = require "nacre.state"
 
 local user_hooks = {}
 
@@ -42,6 +43,42 @@ function user_hooks.run(where, f, ...)
   return judged(where, f, true, host.guard(user_hooks.handler, f, ...))
 end
 
+-- What errors say while a line is edited, where nothing can be said, waits for
+-- the next input.
+local waiting = {}
+
+local SECONDS <const> = 2     -- that a function may take, as Ctrl-C ends none
+local STEPS <const> = 100000  -- between two looks at the clock
+
+-- f(...), which fails when it takes long.
+local function limited(f, ...)
+  local stop = host.clock() + SECONDS
+  debug.sethook(function()
+    if host.clock() > stop then
+      error(("it took more than %d s while the line was edited"):format(
+        SECONDS), 0)
+    end
+  end, "", STEPS)
+  return f(...)
+end
+
+-- The same while a line is edited.
+function user_hooks.call_quietly(where, f, ...)
+  local held = state.held
+  state.held = waiting
+  local got = table.pack(judged(where, f, false,
+    host.guard(user_hooks.handler, limited, f, ...))) -- guard drops the hook
+  state.held = held
+  return table.unpack(got, 1, got.n)
+end
+
+-- What waits, a list of texts, once.
+function user_hooks.take_waiting()
+  local list = waiting
+  if list[1] then waiting = {} end
+  return list
+end
+
 --
 -- Events
 --
@@ -69,5 +106,43 @@ function user_hooks.tell(event, ...)
     user_hooks.call(('shell.on "%s"'):format(event), f, ...)
   end
 end
+
+--
+-- Hints
+--
+
+local hints = {}
+
+-- Adds a function that knows hints; nil removes all of them.
+function user_hooks.add_hints(f)
+  local list = {f}
+  for _, known in ipairs(f and hints or {}) do
+    if known ~= f then list[#list + 1] = known end
+  end
+  hints = list
+end
+
+-- The hint for an error, of the function that was added last and has one; nil
+-- without one. For errors of these functions none is asked for.
+function user_hooks.hint(e)
+  local list = hints
+  hints = {}
+  local text
+  for _, f in ipairs(list) do
+    local ok, answer = user_hooks.call("shell.hint", f, e)
+    if ok and type(answer) == "string" then
+      text = answer
+      break
+    end
+  end
+  hints = list
+  return text
+end
+
+-- What shell.complete has given for functions of Lua: by function, then by
+-- parameter.
+user_hooks.words = setmetatable({}, {__mode = "k"})
+
+function user_hooks.has_hints() return hints[1] ~= nil end
 
 return user_hooks

@@ -8,18 +8,21 @@
 local commands = require "nacre.commands"
 local completion = require "nacre.completion"
 local hooks = require "nacre.user_hooks"
-local messages = require "nacre.messages"
 local session = require "nacre.shell"
 
 session.start(true)
 
 -- What the session says instead of printing it.
-local said = {}
-function messages.complain(text) said[#said + 1] = text end
+local said
+
+local function listen()
+  said = {}
+  session.held = said
+end
 
 -- Runs an input; gives what was said.
 local function input(text)
-  said = {}
+  listen()
   session.submit(text)
   return table.concat(said, "\n")
 end
@@ -138,6 +141,65 @@ refused('"nonsense" begins with no command', shell.alias, "q", "nonsense")
 refused("text must be a string, got a number", shell.alias, "q", 3)
 
 --
+-- Values
+--
+
+local display = require "nacre.display"
+
+-- The results of an input as the session shows them.
+local function shown(...)
+  return (require "nacre.styled_output".text(...))
+end
+
+local Span, Long = {}, {}
+Span.__index, Long.__index = Span, Long
+setmetatable(Long, Span)
+local span = setmetatable({a = 1}, Span)
+local before = shown(span)
+local asked_for
+shell.show(Span, function(v, how)
+  asked_for = how
+  return "span " .. v.a
+end)
+assert(shown(span) == "span 1\n" and asked_for == "text")
+assert(shown(setmetatable({a = 2}, Long)) == "span 2\n")
+assert(shown(setmetatable({a = 2}, {__index = Long})) == "span 2\n")
+assert(shown{span, 7} == "{span 1, 7}\n")
+assert(shown(span, 7) == "span 1\t7\n")
+assert(shown{a = 1} == "{a = 1}\n")
+shell.show(Span, function(v) return "two\nlines" end) -- instead of the other
+assert(shown(span) == "two\nlines\n" and shown{span} == "{{a = 1}}\n")
+shell.show(Span, function() end)
+assert(shown(span) == before)
+listen()
+shell.show(Span, function(v) return v.b.c end)
+assert(shown(span) == before and shown(span) == before)
+assert(#said == 1 and said[1]:find "in shell.show", said[1])
+shell.show(Span, false)
+assert(shown(span) == before)
+
+local t = nacre.ones(2, {dtype = "bool"})
+local plain = shown(t)
+shell.show("tensor", function() return "any" end)
+shell.show("bool", function() return "bools" end)
+shell.show(function(x) return x.ndim == 3 end, function() return "cube" end)
+assert(shown(t) == "bools\n" and shown(nacre.ones(2)) == "any\n")
+assert(shown(nacre.ones(2, 2, 2)) == "cube\n")
+local mime = require "nacre.mime_bundle"
+shell.show("bool", function(_, how) return how ~= "svg" and how or nil end)
+local data = mime.bundle(t)
+assert(data["text/plain"] == "text" and data["text/html"] == "html")
+assert(data["image/svg+xml"] == nil)
+shell.show("bool", function(_, how) return how == "svg" and "<svg/>" or nil end)
+shell.show("tensor", false)
+assert(mime.bundle(t)["image/svg+xml"] == "<svg/>")
+assert(shown(t) == plain and display.show(t) .. "\n" == plain)
+shell.show("bool", false)
+assert(shown(t) == plain)
+refused('got "float31"', shell.show, "float31", print)
+refused("got number", shell.show, 3, print)
+
+--
 -- Events
 --
 
@@ -192,5 +254,86 @@ assert(input "y = 3" == "")
 wrong = true
 assert(input "y = 4":find "error: mine")
 shell.on("input", nil)
+
+--
+-- Completion
+--
+
+function train(model, epochs) end
+shell.complete(train, "model", {"linear", {"cubic", "four"}, 7})
+shell.complete(train, 2, {"ten"})
+local list = offered 'train("'
+assert(list['linear"'] and list['cubic"'] and not list['ten"'])
+assert(offered "train("['"linear"'] and offered 'train("x", "'['ten"'])
+assert(offered 'train "li'['linear"'])
+for _, item in ipairs(completion.candidates('train("c', "")) do
+  assert(item[1] == 'cubic"' and item[2]:find "cubic +four")
+end
+local word
+shell.complete(train, "model", function(w) word = w return {"linear"} end)
+assert(offered 'train("li'['linear"'] and word == "li")
+shell.complete(train, "model", nil)
+assert(not offered 'train("'['linear"'])
+shell.complete(":fit", "model", {"square"})
+shell.complete(":fit", "steps", {"20"})
+assert(offered ":fit "["square"] and not offered ":fit "["linear"])
+assert(offered ":fit --steps "["20"] and offered 'shell.fit("'['square"'])
+shell.complete(nacre.load, 1, {"m.npz"})
+local files = offered 'nacre.load "'
+assert(next(files) == 'm.npz"' and next(files, 'm.npz"') == nil)
+shell.complete(nacre.load, 1, nil)
+assert(not offered 'nacre.load "'['m.npz"'])
+shell.complete(":fit", "model", function() error "lost" end)
+listen()
+assert(next(offered ":fit ") == nil and next(offered ":fit ") == nil)
+assert(#said == 0)            -- while a line is edited
+text = input "z = 1"
+assert(text:find "error: lost" and text:find "in shell.complete", text)
+assert(not session.failed and input "z = 1" == "")
+refused("has no argument epoch; it has model, epochs", shell.complete, train,
+        "epoch", {})
+refused("no arguments that are known", shell.complete, function() end, 1, {})
+refused('no command ":fits"', shell.complete, ":fits", 1, {})
+refused("the first argument must be a function, got a number", shell.complete,
+        3, 1, {})
+refused("a list or a function, got a number", shell.complete, train, 1, 3)
+refused("expr is code", shell.complete, ":code", "expr", {})
+
+--
+-- Hints
+--
+
+function set_scale() end
+local seen
+local function advise(e)
+  seen = e
+  return e.message:find "scale" and "set_scale(1)" or nil
+end
+shell.hint(advise)
+text = input "error('no scale', 0)"
+assert(text:find "error: no scale\n  hint: set_scale%(1%)$", text)
+text = input "error 'no scale'"
+assert(text:find "error: no scale\n  hint: set_scale%(1%)$", text)
+assert(seen.kind == "error" and seen.source == "error 'no scale'")
+assert(session.correction == "set_scale(1)", session.correction)
+text = input "nacre.ones(2):reshape(3)"
+assert(seen.op == "reshape" and text == input "nacre.ones(2):reshape(3)")
+assert(input ":scale":find "error: no command :scale; .*\n  hint: set_scale")
+assert(seen.kind == "command")
+assert(input "scale scale":find "'scale'\n.*\n  hint: set_scale")
+assert(seen.kind == "syntax" and seen.source == "scale scale")
+shell.hint(function() return nil end) -- asked first, has none
+assert(input "error 'scale'":find "hint: set_scale")
+shell.hint(function(e) return "mine of " .. e.kind end)
+text = input "error 'scale'"
+assert(text:find "hint: mine of error" and not text:find "set_scale")
+shell.hint(nil)
+assert(not input "error 'scale'":find "hint")
+shell.hint(function(e) return e.a.b end)
+text = input "error 'scale'"
+assert(text:find "error: scale" and text:find "in shell.hint", text)
+assert(input "error 'scale'" == "error: scale")
+shell.hint(nil)
+refused("the argument must be a function, got a number", shell.hint, 3)
 assert(hooks.call("a hook", function() return 1 end))
 assert(shell.lines "?shell.on"[1] == "shell.on(event, f)")

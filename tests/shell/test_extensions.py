@@ -57,6 +57,38 @@ class Extensions(Shell):
         self.assertNotIn("two", out)
         self.assertEqual(s.run("6 * 8"), "48\n")
 
+    def test_completion(self):
+        s = self.open(init="function train(model, n) return model end\n"
+                           "shell.complete(train, 'model', {'linear', "
+                           "{'cubic', 'four weights'}})\n"
+                           "shell.complete(':note', 'words', function(w) "
+                           "if w == 'b' then error 'lost' end "
+                           "while w == 'c' do end "
+                           "return {'apple', 'pear'} end)\n")
+        self.assertEqual(s.run('train("li' + TAB + ")"), '"linear"\n')
+        s.send('train("' + TAB)
+        s.expect("four weights")
+        s.drop()
+        s.run(":note ap" + TAB)
+        self.assertEqual(s.run(":journal"), "* apple\n")
+        s.send(":note b" + TAB)
+        self.assertNotIn("lost", s.settle(0.3))
+        s.drop()
+        out = s.run("6 * 7")
+        self.assertIn("error: lost", out)
+        self.assertIn("in shell.complete", out)
+        self.assertIn("42", out)
+        s.run(":note d" + TAB) # the function is right again
+        self.assertIn("it took more than 2 s", s.run(":note c" + TAB))
+        self.assertEqual(s.run("6 * 7"), "42\n")
+
+    def test_hint_is_suggested(self):
+        s = self.open(init="shell.hint(function(e) return "
+                           "e.message:find 'scale' and 'scale = 1' end)")
+        self.assertIn("hint: scale = 1", s.run("error 'no scale'"))
+        s.run("\x1b[C")
+        self.assertEqual(s.run("scale"), "1\n")
+
     def test_loop_is_interrupted(self):
         s = self.open(init="shell.on('input', function(text) "
                            "if text == 'loop' then while true do end end end)")
