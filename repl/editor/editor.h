@@ -2,7 +2,7 @@
 /*
 ** editor.h - what the shell needs of a line editor.
 **
-** An Editor is six functions; readline_editor.c and plain_editor.c have one
+** An Editor is seven functions; readline_editor.c and plain_editor.c have one
 ** each, and nothing else knows readline.  An editor edits whole blocks: it
 ** asks the hooks whether a block is complete and how deep its next line goes.
 ** The hooks never jump, and run no user code but what was given for that.
@@ -58,6 +58,10 @@ typedef struct EditorHooks {
   /* What was typed, as the error of that corrects it, malloced; NULL: there is
      none, or it was taken. */
   char *(*correction)(void);
+  /* What the user's function for a key makes of the line, which is left of the
+     cursor and right of it: malloced, and where the cursor is then; NULL: the
+     line stays. */
+  char *(*key)(int id, const char *left, const char *right, size_t *point);
 } EditorHooks;
 
 typedef struct Editor {
@@ -67,6 +71,9 @@ typedef struct Editor {
   EditResult (*read)(const char *prompt, const char *prompt2, char **text);
   void (*remember)(const char *text); /* into the list Up walks through */
   int (*prefill)(const char *text);   /* the next block begins so; 0: cannot */
+  /* A key calls hooks.key with what comes back, or no longer if not `on`; 0: it
+     cannot, and why, NULL if there are no keys. */
+  int (*bind)(const char *keys, int on, const char **why);
   void (*close)(void);
 } Editor;
 

@@ -114,6 +114,16 @@ function hooks.correction()
   return line
 end
 
+-- What the key makes of the line: {text, position of the cursor from 1 twice},
+-- or nil.
+function hooks.key(left, right, id)
+  local key = require "nacre.user_hooks".keys[id]
+  if not key then return nil end
+  local _, answer = require "nacre.user_hooks".call_quietly(
+    'shell.key "' .. key.name .. '"', key.call, left .. right, #left)
+  return answer
+end
+
 function hooks.helpat(...) return require "nacre.help".at(...) end
 
 return hooks

@@ -179,6 +179,13 @@ static int prefill(const char *text) {
   return 0;
 }
 
+static int bind(const char *keys, int on, const char **why) {
+  (void)keys, (void)on;
+  *why = NULL;
+  return 0;
+}
+
 static void end(void) {}
 
-const Editor editor_plain = { name, begin, getblock, remember, prefill, end };
+const Editor editor_plain = { name,    begin, getblock, remember,
+                              prefill, bind,  end };

@@ -393,6 +393,7 @@ static int begin(const EditorHooks *hooks) {
   rl_getc_function = getkey;
   rldrawopen(hooks);
   rlkeys(hooks);
+  rluserkeys(hooks);
   rlcompletion(hooks);
   rldrawinit();
   rl_variable_bind("bell-style", "none");
@@ -418,6 +419,5 @@ static void end(void) {
   waiting = NULL;
 }
 
-const Editor editor_readline = {
-  name, begin, readblock, remember, prefill, end
-};
+const Editor editor_readline = { name,    begin,      readblock, remember,
+                                 prefill, rlbinduser, end };

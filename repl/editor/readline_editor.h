@@ -27,6 +27,10 @@ int rlfetch(void); /* puts in what Ctrl-O asked for; 0: nothing */
 /* Binds keys unless the user has given them another meaning. */
 void rlbind(const char *keys, rl_command_func_t *f, Keymap map);
 
+/* readline_user_keys.c */
+void rluserkeys(const EditorHooks *hooks);
+int rlbinduser(const char *keys, int on, const char **why); /* Editor.bind */
+
 /* readline_complete.c: Tab where readline draws, and its own commands */
 void rlcompletion(const EditorHooks *hooks);
 

@@ -154,6 +154,17 @@ static int prefill(lua_State *L) {
   return 1;
 }
 
+/* bind_key(keys, on): the number of the key, which hooks.key gets; nil where
+   there are no keys; nil and why it cannot be bound */
+static int bindkey(lua_State *L) {
+  const char *why;
+  int id = sh_bindkey(luaL_checkstring(L, 1), lua_toboolean(L, 2), &why);
+  if (id > 0) return lua_pushinteger(L, id), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, why);
+  return 2;
+}
+
 /* edit_file(path, line): the user's editor; false and what is wrong */
 static int editfile(lua_State *L) {
   int status =
@@ -290,6 +301,7 @@ int sh_openhost(lua_State *L) {
                                    { "png_of_svg", sh_png_of_svg },
                                    { "query_terminal", sh_query_terminal },
                                    { "prefill", prefill },
+                                   { "bind_key", bindkey },
                                    { "edit_file", editfile },
                                    { "page_text", pagetext },
                                    { "viewer_open", sh_viewer_open },

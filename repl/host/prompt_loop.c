@@ -80,6 +80,11 @@ int sh_prefill(const char *text) {
   return current != NULL && current->prefill(text);
 }
 
+int sh_bindkey(const char *keys, int on, const char **why) {
+  *why = NULL;
+  return current != NULL ? current->bind(keys, on, why) : 0;
+}
+
 /* Has everybody left?  Input that is not a terminal may go on for ever. */
 static int is_alone(void) {
   struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };

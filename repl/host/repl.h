@@ -322,6 +322,9 @@ int sh_editsblocks(void); /* is a line editor active that can edit blocks? */
 /* puts text into the next line; 0 if it cannot */
 int sh_prefill(const char *text);
 
+/* See Editor.bind. */
+int sh_bindkey(const char *keys, int on, const char **why);
+
 typedef struct HistoryEntry {
   char *text;
   long long when; /* seconds since 1970; 0: not known */

@@ -19,7 +19,7 @@
 static lua_State *state;
 static const char shellkey; /* its address names the module's table */
 
-/* hooks.FUNCTION(text, text2 or number) whose answer goes to take. */
+/* hooks.FUNCTION(text, text2 or number, number) whose answer goes to take. */
 typedef struct Question {
   const char *function, *text, *text2;
   lua_Integer number;
@@ -34,7 +34,8 @@ static int asking(lua_State *L) {
   lua_pushstring(L, q->text);
   if (q->text2 != NULL) lua_pushstring(L, q->text2);
   else lua_pushinteger(L, q->number);
-  lua_call(L, 2, 1);
+  lua_pushinteger(L, q->number);
+  lua_call(L, 3, 1);
   q->take(L, q->out);
   return 0;
 }
@@ -242,6 +243,15 @@ static char *correction(void) {
   return asktext("correction", NULL, 0);
 }
 
+static char *key(int id, const char *left, const char *right, size_t *point) {
+  int from = 0, to = 0;
+  Signature s = { NULL, &from, &to };
+  Question q = { "key", left, right, id, takesignature, &s };
+  askquietly(&q);
+  *point = (size_t)from;
+  return s.text;
+}
+
 const EditorHooks shellhooks = { .ready = ready,
                                  .indent = indent,
                                  .complete = complete,
@@ -255,7 +265,8 @@ const EditorHooks shellhooks = { .ready = ready,
                                  .pasted = pasted,
                                  .split = split,
                                  .next = next,
-                                 .correction = correction };
+                                 .correction = correction,
+                                 .key = key };
 
 char *sh_prompt(int which) {
   char *answer = NULL;

@@ -273,6 +273,41 @@ function extensions.complete(f, argument, list)
   end
 end
 
+--
+-- Keys
+--
+
+-- The answer of the user's function for a key: {text, position of the cursor
+-- from 1, and again}, or nil.
+local function changed(f, line, point)
+  local text, at = f(line, point)
+  if text == nil then return nil end
+  if type(text) ~= "string" or text:find "\0" then
+    error("it must return the line, a text without zero bytes, or nil; got a "
+          .. type(text), 0)
+  end
+  if at == nil then at = #text end
+  if math.type(at) ~= "integer" or at < 0 or at > #text then
+    error(("the cursor must be 0 to %d, got %s"):format(#text, tostring(at)), 0)
+  end
+  return {text, at + 1, at + 1}
+end
+
+-- shell.key(keys, f)
+function extensions.key(keys, f)
+  if type(keys) ~= "string" then
+    refuse("key", "the key must be a text like \"\\\\C-t\", got a %s",
+           type(keys))
+  end
+  if f ~= nil then check_function("key", f, "the second argument") end
+  local id, why = require "nacre.host".bind_key(keys, f ~= nil)
+  if why then refuse("key", "%q cannot be bound: %s", keys, why) end
+  if not id then return end
+  user_hooks.keys[id] = f and {name = keys, call = function(line, point)
+    return changed(f, line, point)
+  end}
+end
+
 -- shell.hint(f)
 function extensions.hint(f)
   if f ~= nil then check_function("hint", f, "the argument") end

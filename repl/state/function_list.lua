@@ -19,6 +19,10 @@ return {
    doc = "Tab offers the texts of the list, or those that list(word) gives, " ..
          'for an argument of a function or of a command, ":NAME"; nil ' ..
          "removes them"},
+  {name = "key", args = "keys:text, f:fn", form = "(keys, f)",
+   module = "nacre.extensions",
+   doc = 'the key "\\\\C-t" calls f(line, cursor), which gives both as they ' ..
+         "are then, or nil; nil unbinds the key"},
   {name = "hint", args = "f:fn", form = "(f)", module = "nacre.extensions",
    doc = "f(error) gives the hint below an error, or nil; nil removes all " ..
          "such functions"},

@@ -143,6 +143,9 @@ end
 -- parameter.
 user_hooks.words = setmetatable({}, {__mode = "k"})
 
+-- The functions of shell.key, by the number of the key: {name =, f =}.
+user_hooks.keys = {}
+
 function user_hooks.has_hints() return hints[1] ~= nil end
 
 return user_hooks

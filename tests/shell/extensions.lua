@@ -300,6 +300,15 @@ refused("a list or a function, got a number", shell.complete, train, 1, 3)
 refused("expr is code", shell.complete, ":code", "expr", {})
 
 --
+-- Keys: without an editor they have no effect; test_extensions.py presses them
+--
+
+shell.key("\\C-t", print)
+shell.key("\\C-t", nil)
+refused("the key must be a text like", shell.key, 3, print)
+refused("the second argument must be a function", shell.key, "\\C-t", 3)
+
+--
 -- Hints
 --
 

@@ -82,6 +82,34 @@ class Extensions(Shell):
         self.assertIn("it took more than 2 s", s.run(":note c" + TAB))
         self.assertEqual(s.run("6 * 7"), "42\n")
 
+    def test_keys(self):
+        s = self.open(init="shell.key('\\\\C-t', function(line, at) "
+                           "return 'x = ' .. line, at + 4 end)\n"
+                           "shell.key('\\\\et', function() return nil end)\n"
+                           "shell.key('\\\\C-y', function() return 7 end)\n"
+                           "shell.key('\\\\eq', function() while true do end "
+                           "end)\n")
+        s.run("67\x1b[D\x14*\x1bt")
+        self.assertEqual(s.run("x"), "42\n")
+        out = s.run("\x19x")
+        self.assertIn("got a number", out)
+        self.assertIn('in shell.key "\\C-y"', out)
+        self.assertTrue(out.endswith("42\n"), out)
+        self.assertEqual(s.run("\x19x"), "42\n") # told once
+        self.assertIn("it took more than 2 s", s.run("\x1bqx"))
+        for key, why in (("\\\\C-i", "uses it: nacre-complete"),
+                         ("\\\\C-a", "the shell itself uses it"),
+                         ("\\\\C-x", "other keys begin with it"),
+                         ("a", "it is text"), ("\\\\C-d", "leaves"),
+                         ("\\\\C-g", "takes back"),
+                         ("", "it is no key")):
+            out = s.run(f"shell.key('{key}', print)")
+            out = " ".join(out.split())      # the window may break it
+            self.assertIn("cannot be bound: ", out)
+            self.assertIn(why, out)
+        s.run("shell.key('\\\\C-t', nil)")
+        self.assertEqual(s.run("21\x14"), "12\n")  # exchanges letters again
+
     def test_hint_is_suggested(self):
         s = self.open(init="shell.hint(function(e) return "
                            "e.message:find 'scale' and 'scale = 1' end)")
