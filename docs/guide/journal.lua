@@ -3,7 +3,7 @@
 -- journal.lua - a package for the shell: notes, and the inputs that failed, in
 -- a file. Put it beside the start-up file, and there
 --
---   require("journal").open "journal.txt"
+--   require("journal").open "notes.txt"
 
 local journal = {}
 
